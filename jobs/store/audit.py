@@ -8,7 +8,6 @@ See ADR 91.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +29,7 @@ from jobs.redis.connection import (
     urgent_script,
 )
 from jobs.store.commit import AtomicStep, Commit, field_is
-from jobs.store.outbox import enqueue
+from jobs.store.outbox import enqueue, message_id
 from jobs.transitions.change import Delivery
 from jobs.view.job import format_time
 
@@ -165,7 +164,7 @@ class AuditLog(Clock):
             return False
         data = sign_claim(key, HeadClaim(tenant, day, state.head))
         message = Delivery(
-            id=f"msg_{hashlib.sha256(f'audit:{tenant}:{day}'.encode()).hexdigest()[:32]}",
+            id=message_id(f"audit:{tenant}:{day}"),
             type=HEAD_MESSAGE,
             tenant=tenant,
             job_id="",

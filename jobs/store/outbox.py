@@ -53,12 +53,12 @@ DEAD_KEPT = 1_000
 
 
 def deliveries_of(change: Change) -> tuple[Delivery, ...]:
-    """The messages of a change. A message's id is a hash of its event's key, so it is unique."""
+    """The messages of a change. Their ids are made from the keys of their events."""
     after = change.after
     verdict = verdict_of_review(after.review) if after.review else None
     return tuple(
         Delivery(
-            id=f"msg_{hashlib.sha256(f'{after.id}:{event.key}'.encode()).hexdigest()[:32]}",
+            id=message_id(f"{after.id}:{event.key}"),
             type=MESSAGE_TYPES[event.kind],
             tenant=after.tenant,
             job_id=after.id,
@@ -81,6 +81,11 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
         for event in change.events
         if event.kind in MESSAGE_TYPES
     )
+
+
+def message_id(cause: str) -> str:
+    """The id of a message. Each cause has one message, so receivers can drop repetitions."""
+    return f"msg_{hashlib.sha256(cause.encode()).hexdigest()[:32]}"
 
 
 def _first_line(task: str) -> str:
