@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.render.part_formats import draw, inset, plain_lines
+from cli.render.part_formats import draw, draw_unbroken, inset, plain_lines
 from cli.render.parts import Line, Part, Tone
 from cli.render.texts import printable
 
@@ -52,6 +52,13 @@ class Screen:
     def line(self, label: str, text: str, tone: Tone = Tone.PLAIN) -> None:
         """Show one labelled line."""
         self.part(Line(label, text, tone))
+
+    def copyable(self, label: str, text: str) -> None:
+        """Show one labelled line that people copy, such as an address or a command."""
+        if self.drawing:
+            self.console.print(draw_unbroken(Line(label, text)), soft_wrap=True)
+        else:
+            self.line(label, text)
 
     def title(self, text: str) -> None:
         """Show a heading."""

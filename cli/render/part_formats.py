@@ -56,6 +56,13 @@ def _line(label: str, text: str, tone: Tone) -> Table:
     return grid
 
 
+def draw_unbroken(line: Line) -> Text:
+    """A line that has no line break, for texts that people copy. A terminal may still wrap it."""
+    mark, label_style, text_style = _MARKS[line.tone]
+    label = line.label.ljust(LABEL_WIDTH)
+    return Text.assemble((f"{mark} {label}", label_style), " ", (line.text, text_style))
+
+
 def _steps(part: Steps) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="dim")

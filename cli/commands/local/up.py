@@ -54,7 +54,7 @@ def banner(screen: Screen, addresses: ServiceAddresses) -> None:
     """Show the addresses, and the next command to type."""
     screen.title("Fettle is up")
     for label, value in _banner_lines(addresses):
-        screen.line(label, value)
+        screen.copyable(label, value)
     screen.text()
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import signal
 
 import click
 import pytest
+from rich.console import Console
+from rich.text import Text
 
+from cli.commands.local.up import ServiceAddresses, banner
 from cli.doctor import deployment
 from cli.doctor.deployment import Rating
 from cli.errors import RequestRefused, ServiceProblem
 from cli.follow.review_prompt import matching
+from cli.output import Screen
 from cli.parameters import Duration
 from cli.render.review import choices, how_to_decide
 from cli.signals import Signals, StoppedBySignal
@@ -264,3 +269,14 @@ def test_a_duration_is_a_number_and_a_unit(typed, seconds):
 def test_an_invalid_duration_is_reported(typed):
     with pytest.raises(click.BadParameter, match="2h"):
         Duration().convert(typed, None, None)
+
+
+def test_a_narrow_terminal_gets_the_sign_in_link_without_a_line_break():
+    output = io.StringIO()
+    screen = Screen()
+    screen.console = Console(file=output, force_terminal=True, width=40)
+    path = f"/app/sign-in/{'x' * 80}"
+    banner(screen, ServiceAddresses("http://127.0.0.1:9000", None, None, None, (), path))
+    lines = Text.from_ansi(output.getvalue()).plain.splitlines()
+    assert any(f"http://127.0.0.1:9000{path} (signs you in" in line for line in lines)
+    assert any("fettle --url http://127.0.0.1:9000 run --model" in line for line in lines)
