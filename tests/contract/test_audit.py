@@ -22,7 +22,7 @@ from jobs.retention import Retention, remove_finished
 from jobs.store import audit
 from jobs.store.redis_store import RedisStore, connect
 from settings.worker import WorkerSettings
-from worker.background.audit import audit_work
+from worker.background.audit import AuditWork, audit_work
 
 ADMIN = Actor("root", "k0", "Grace")
 AT_ONCE = Retention(-60_000, 0)
@@ -234,6 +234,15 @@ async def test_a_log_that_has_not_grown_is_not_signed_again(store):
     await store.audit.append(signed_in(2))
     assert await store.audit.sign_head(TENANT, key, webhook=False)
     assert await store.outbox.waiting(9) == ([], 0)
+
+
+async def test_a_damaged_log_does_not_keep_other_logs_from_their_signature(store, one_day):
+    await store.audit.append(signed_in(1), NewEntry("zoo", EntryKind.SIGNED_IN, ADMIN))
+    await store.redis.rpush(keys.audit_pending(TENANT), "0 {")
+    key = Ed25519PrivateKey.generate()
+    await AuditWork(key, retention_ms=None, webhook=False).run(store)
+    log = verify_log(await lines_of(store, "zoo"), keys=[key.public_key()])
+    assert log.signed_seq == 1
 
 
 async def test_retention_trims_a_log_that_still_verifies(store, monkeypatch):

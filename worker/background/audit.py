@@ -6,6 +6,7 @@ See ADR 91.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -15,7 +16,7 @@ from jobs.audit.signing import AuditKeyUnfit, read_private_key
 from jobs.budgets import DAY_MS
 from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
-from worker.background.periodic import every_seconds
+from worker.background.periodic import every_seconds, run_logged
 
 CHECK_SECONDS = 60.0
 """How often one worker looks for logs to sign, and for entries to remove."""
@@ -50,12 +51,16 @@ class AuditWork:
             await every_seconds(CHECK_SECONDS, name, lambda: self.run(store), store.leader)
 
     async def run(self, store: RedisStore) -> None:
-        """Sign the head of each log that was not signed today, and remove its old entries."""
+        """Sign the head of each log that was not signed today, and remove its old entries. A log
+        that cannot be read does not keep the other logs from it."""
         for tenant in await store.audit.tenants():
-            if self.key and await store.audit.sign_head(tenant, self.key, webhook=self.webhook):
-                log.info("audit log signed", tenant=tenant)
-            if self.retention_ms and (n := await store.audit.trim(tenant, self.retention_ms)):
-                log.info("audit log trimmed", tenant=tenant, entries=n)
+            await run_logged(f"audit of {tenant}", partial(self._maintain, store, tenant))
+
+    async def _maintain(self, store: RedisStore, tenant: str) -> None:
+        if self.key and await store.audit.sign_head(tenant, self.key, webhook=self.webhook):
+            log.info("audit log signed", tenant=tenant)
+        if self.retention_ms and (count := await store.audit.trim(tenant, self.retention_ms)):
+            log.info("audit log trimmed", tenant=tenant, entries=count)
 
 
 def audit_work(settings: WorkerSettings) -> AuditWork:
