@@ -80,16 +80,14 @@ class AuditLog(Clock):
         names = await await_redis(self.redis.smembers(keys.AUDITED_TENANTS))
         return sorted(name.decode() for name in names)
 
-    async def seal_all(self) -> None:
-        """Seal the pending entries of all tenants."""
+    async def tenants_to_seal(self) -> Sequence[str]:
+        """The tenants that have pending entries."""
         tenants = await self.tenants()
         async with self.redis.pipeline(transaction=False) as pipe:
             for tenant in tenants:
                 pipe.exists(keys.audit_pending(tenant))
             has_pending = await await_redis(pipe.execute())
-        for tenant, pending in zip(tenants, has_pending, strict=True):
-            if pending:
-                await self.seal(tenant)
+        return [tenant for tenant, pending in zip(tenants, has_pending, strict=True) if pending]
 
     async def seal(self, tenant: str) -> None:
         """Seal the pending entries of a tenant. Several sealers may work at the same time."""

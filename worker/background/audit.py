@@ -26,7 +26,14 @@ log = structlog.get_logger("worker.background.audit")
 
 async def seal_forever(store: RedisStore, seconds: float) -> None:
     """Seal until cancelled: one worker of the fleet every `seconds`."""
-    await every_seconds(seconds, "audit", store.audit.seal_all, store.leader)
+    await every_seconds(seconds, "audit", partial(seal_logs, store), store.leader)
+
+
+async def seal_logs(store: RedisStore) -> None:
+    """Seal the pending entries of all logs. A log that cannot be sealed does not keep the other
+    logs from it."""
+    for tenant in await store.audit.tenants_to_seal():
+        await run_logged(f"audit of {tenant}", partial(store.audit.seal, tenant))
 
 
 @dataclass(frozen=True, slots=True)
