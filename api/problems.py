@@ -63,8 +63,8 @@ NOT_FOUND = ProblemDefinition(
     "not-found",
     404,
     "Not found",
-    "There is no job, file, artifact, run, key or page with this name, or it belongs to another "
-    "tenant.",
+    "There is no job, file, artifact, run, key, audit log or page with this name, or it belongs to "
+    "another tenant.",
 )
 METHOD_NOT_ALLOWED = ProblemDefinition(
     "method-not-allowed",

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -167,6 +168,16 @@ class LazyGroup(click.Group):
             )
         return None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command, and flush its output here: click ends without `_reader_left`, and the
+        interpreter prints the error of a flush at its own end."""
+        try:
+            result = super().invoke(ctx)
+            click.echo(nl=False)  # flushes stdout, if stdout is open
+        except BrokenPipeError:
+            return _reader_left()
+        return result
+
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The lists under `--help`."""
         for section in SECTIONS:
@@ -221,8 +232,6 @@ def run(args: list[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
         return _stopped(error)
-    except BrokenPipeError:
-        return _reader_left()
     except ConfigFileError as error:
         return _show(BadSettings(str(error)))
     except CliError as error:

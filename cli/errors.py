@@ -27,6 +27,7 @@ _LISTED = {
     "fleet": "`fettle fleet settings` shows the present rules",
     "workers": "`fettle doctor` names the workers",
     "tenants": "`fettle tenants list` shows the tenants",
+    "audit": "`fettle tenants list` shows the tenants",
     "webhook-deliveries": "`fettle webhooks list` shows the messages that have not arrived",
 }
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from api import problems
 from api.auth.caller import Admin
 from api.http.answers import as_json
-from api.http.times import to_ms
+from api.http.times import check_order, to_ms
 from api.openapi import BINARY, responses
 from api.problems import RefusedRequest
 from api.schemas import patterns
@@ -41,7 +41,7 @@ Tenant = Annotated[
             "description": "One entry a line",
             "content": dict.fromkeys((JSON_LINES, BINARY), _BYTES),
         },
-        **responses(),
+        **responses(problems.NOT_FOUND),
     },
 )
 async def export(
@@ -60,6 +60,7 @@ async def export(
     without the service. For the next part, send the number of the last entry as `after`. Times
     without an offset are UTC. An operator's key reads the log of each tenant.
     """
+    check_order(start, end)
     name = await sealed_log(services, caller, tenant)
     log = services.store.audit
     if start is not None:
@@ -75,7 +76,7 @@ async def export(
     operation_id="read_audit_head",
     response_model=AuditHead,
     summary="The newest entry of the audit log",
-    responses=responses(),
+    responses=responses(problems.NOT_FOUND),
 )
 async def head(services: ServicesDep, caller: Admin, tenant: Tenant = None) -> Response:
     """The number and the hash of the newest entry. A log that still contains this entry with this
@@ -88,9 +89,14 @@ async def head(services: ServicesDep, caller: Admin, tenant: Tenant = None) -> R
 
 
 async def sealed_log(services: Services, caller: Credential, tenant: str | None) -> str:
-    """The tenant of a log that the caller may read, without pending entries."""
+    """The tenant of a log that the caller may read, without pending entries.
+
+    Raises RefusedRequest: 403; 404 if another tenant than the caller's has no log.
+    """
     name = tenant or caller.tenant
     if not caller.governs(name):
         raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {name}")
+    if name != caller.tenant and name not in await services.store.audit.tenants():
+        raise RefusedRequest(problems.NOT_FOUND, f"the tenant {name} has no audit log")
     await services.store.audit.seal(name)
     return name

@@ -12,7 +12,7 @@ from api import problems
 from api.auth.caller import Overseer, Reviewer
 from api.http.answers import as_csv, as_json, receipt
 from api.http.body import read_json
-from api.http.times import to_ms
+from api.http.times import check_order, to_ms
 from api.line_comments import write_comments
 from api.openapi import as_table, body_responses, responses, with_body
 from api.schemas.job import JobReceipt
@@ -98,6 +98,7 @@ async def listing(
     Times without an offset are UTC. `total`, or the header X-Total-Count of a CSV, is the number of
     all decisions. They are deleted with their jobs; `GET /audit` keeps them longer.
     """
+    check_order(start, end)
     until = to_ms(end) if end else await services.store.now() + 1
     page, total = await services.store.decisions.between(
         caller.tenant, to_ms(start) if start else 0, until, limit=limit, offset=offset

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,19 @@ from jobs.audit.entries import NewEntry
 from jobs.model.codec import dump, to_plain
 from jobs.view.job import format_time
 
-FIELDS = ("seq", "at", "tenant", "kind", "actor", "data", "prev", "hash")
-"""The fields of a line, in their order. `seq` counts from 1. `at` is the time (UTC) at which the
-entry was appended. `prev` is the hash of the entry before."""
+FIELDS: Mapping[str, type] = {
+    "seq": int,
+    "at": str,
+    "tenant": str,
+    "kind": str,
+    "actor": dict,
+    "data": dict,
+    "prev": str,
+    "hash": str,
+}
+"""The fields of a line, in their order, with their types. `seq` counts from 1. `at` is the time
+(UTC) at which the entry was appended. `prev` is the hash of the entry before."""
+_TYPE_NAMES = {int: "an integer", str: "a string", dict: "an object"}
 FIRST_PREV = "0" * 64
 """The `prev` of the first entry."""
 _LINE = re.compile(rb'(\{.+),"hash":"([0-9a-f]{64})"\}')
@@ -70,13 +80,15 @@ def read_line(line: bytes) -> dict[str, Any]:
     if hashlib.sha256(covered).hexdigest() != digest.decode():
         raise ValueError("its content does not have its hash")
     try:
-        pairs: list[tuple[str, Any]] = json.loads(line, object_pairs_hook=list)
-        names = tuple(name for name, _ in pairs)
-    except (ValueError, TypeError):
-        names = ()
-    if names != FIELDS:
+        fields: dict[str, Any] = json.loads(line)
+        sealed = dump(fields).encode()
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON, or is nested too deeply") from None
+    if tuple(fields) != tuple(FIELDS):
         raise ValueError(f"its fields are not {', '.join(FIELDS)}")
-    fields: dict[str, Any] = json.loads(line)
-    if type(fields["seq"]) is not int or not isinstance(fields["data"], dict):
-        raise ValueError("its fields do not have the types of an entry")
+    for name, kind in FIELDS.items():
+        if type(fields[name]) is not kind:
+            raise ValueError(f"its field {name} is not {_TYPE_NAMES[kind]}")
+    if sealed != line:  # a field twice, or half of a surrogate pair
+        raise ValueError("Fettle would write its fields as other bytes")
     return fields

@@ -107,7 +107,8 @@ class _Verifier:
         if previous_hash is not None and before.hash != previous_hash:
             raise ValueError(f"the entry before entry {first_seq} has another hash than you named")
         if previous_hash is None and first_seq > 1 and before not in self._removed:
-            raise ValueError(f"entries 1 to {first_seq - 1} are missing")
+            missing = "entry 1 is" if first_seq == 2 else f"entries 1 to {first_seq - 1} are"
+            raise ValueError(f"{missing} missing")
         if known_hash is not None and known_hash not in self._hashes[1:]:
             raise ValueError(f"no entry has the hash {known_hash}")
 
@@ -133,7 +134,7 @@ class _Verifier:
 
 def _head_in(data: Mapping[str, Any]) -> Head:
     """The head that the data of an entry names."""
-    seq = data.get("seq")
-    if type(seq) is not int:
+    seq, digest = data.get("seq"), data.get("hash")
+    if type(seq) is not int or not isinstance(digest, str):
         raise ValueError("its data names no entry")
-    return Head(seq, str(data.get("hash")))
+    return Head(seq, digest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -12,9 +13,14 @@ def write(path: Path, content: bytes) -> None:
 
     Only its owner can read the file. Raises OSError, and then leaves no new file.
     """
+    write_parts(path, (content,))
+
+
+def write_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """As `write`. If `parts` raises an exception, an existing file stays as it is."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
         try:
-            part.write(content)
+            part.writelines(parts)
             part.flush()
             os.fsync(part.fileno())
             Path(part.name).replace(path)

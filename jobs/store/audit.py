@@ -194,8 +194,11 @@ class AuditLog(Clock):
         return removed_count
 
     async def _trim_to(self, tenant: str, state: LogState, last: int) -> bool:
-        [line] = await self.read(tenant, last - 1, 1)
-        data = {"seq": last, "hash": read_line(line)["hash"]}
+        """Returns whether it removed the entries; False: another worker has removed them."""
+        lines = await self.read(tenant, last - 1, 1)
+        if not lines:
+            return False
+        data = {"seq": last, "hash": read_line(lines[0])["hash"]}
         name = keys.audit_head(tenant)
         commands = (
             *append_entries([NewEntry(tenant, EntryKind.LOG_TRIMMED, RETENTION, data)]),

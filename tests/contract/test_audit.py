@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
@@ -272,6 +273,25 @@ async def test_retention_trims_a_log_that_still_verifies(store, monkeypatch):
     assert kinds == ["signed_in", "log_trimmed", "log_trimmed", "log_trimmed", "head_signed"]
     with pytest.raises(LogBroken, match="entries 1 to 6 are missing"):
         verify_log(lines[1:])
+
+
+async def test_a_worker_stops_trimming_if_another_worker_has_trimmed(store, monkeypatch):
+    old_time = await store.now() - 40 * DAY_MS
+    old_entry = f"{old_time} {pending_body(signed_in(0))}"
+    await store.redis.rpush(keys.audit_pending(TENANT), old_entry)
+    await store.audit.seal(TENANT)
+    other_store = RedisStore(store.redis)
+    state, calls = store.audit.state, itertools.count(1)
+
+    async def state_before_other_trim(tenant: str) -> audit.LogState:
+        before = await state(tenant)
+        if next(calls) == 2:  # the first call looks for the last expired entry
+            assert await other_store.audit.trim(tenant, 30 * DAY_MS) == 1
+        return before
+
+    monkeypatch.setattr(store.audit, "state", state_before_other_trim)
+    assert await store.audit.trim(TENANT, 30 * DAY_MS) == 0
+    assert verify_log(await lines_of(other_store)).first_seq == 2
 
 
 async def test_a_log_without_entries_continues_its_numbers(store):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,14 +12,16 @@ from typing import Any
 import click
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from api.http.foreign_text import visible_path
 from api.quantities import plural
 from cli.context import open_service
-from cli.errors import CliError
+from cli.errors import CliError, of_system
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from cli.render.texts import printable
 from jobs.audit.signing import AuditKeyUnfit, read_public_key
 from jobs.audit.verification import LogBroken, VerifiedLog, verify_log
+from jobs.blobs import atomic_write
 
 
 def tenant_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,15 +84,18 @@ def export(
     tenant: str | None,
     output: Path | None,
 ) -> None:
-    """Export the log as JSON lines, oldest entry first, with unchanged bytes."""
+    """Export the log as JSON lines, oldest entry first, with unchanged bytes.
+
+    A FILE gets the complete export in one step, and only you can read it. If the export fails or
+    has no entry, an existing FILE stays as it is.
+    """
     query = {"from": start, "to": end, "after": after, "tenant": tenant}
     with open_service(flags) as service:
         lines = service.audit_lines(query)
         if output is None:
             sys.stdout.buffer.writelines(lines)
-            return
-        with output.open("wb") as file:
-            file.writelines(lines)
+        else:
+            _write_export(output, lines)
 
 
 @audit_command.command()
@@ -138,8 +144,24 @@ def verify(
             _read_lines(files), previous_hash=previous_hash, known_hash=known_hash, keys=keys
         )
     except LogBroken as error:
-        raise CliError("the log was changed, or is incomplete", str(error)) from None
+        reason = visible_path(error)
+        raise CliError("the log was changed, or is incomplete", reason) from None
     _report(log, signatures=bool(keys), as_json=as_json)
+
+
+def _write_export(path: Path, lines: Iterator[bytes]) -> None:
+    first = next(lines, None)
+    if first is None:
+        raise CliError("there is no entry to export", f"{path} was not written")
+    lines = itertools.chain((first,), lines)
+    if path.exists() and not path.is_file():  # a pipe or a device, such as /dev/stdout
+        with path.open("wb") as file:
+            file.writelines(lines)
+        return
+    try:
+        atomic_write.write_parts(path.resolve(), lines)
+    except OSError as error:  # names the temporary file
+        raise of_system(OSError(error.errno, error.strerror, str(path))) from None
 
 
 def _read_lines(files: Iterable[Path]) -> Iterator[bytes]:
@@ -165,9 +187,8 @@ def _report(log: VerifiedLog, *, signatures: bool, as_json: bool) -> None:
         return
     screen = Screen()
     count = log.head.seq - log.first_seq + 1
-    screen.line(
-        "verified", f"{plural(count, 'entry', 'entries')} of tenant {log.tenant}", Tone.GOOD
-    )
+    tenant = visible_path(log.tenant)  # on one line: a line feed could begin a false result
+    screen.line("verified", f"{plural(count, 'entry', 'entries')} of tenant {tenant}", Tone.GOOD)
     screen.line("entries", f"{log.first_seq} to {log.head.seq}")
     screen.line("head", log.head.hash)
     if signatures:

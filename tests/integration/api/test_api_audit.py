@@ -14,6 +14,8 @@ from support.pages.api_front import Front, settings_for, started
 from support.pages.pages_browser import visiting
 
 from cli.main import run
+from jobs.audit.chain import Head, pending_body, seal_entries
+from jobs.audit.entries import Actor, EntryKind, NewEntry
 from jobs.audit.verification import verify_log
 
 
@@ -85,6 +87,30 @@ async def test_the_log_is_exported_in_parts(front):
     assert await exported(front, to=past.isoformat(), after=1) == []
 
 
+async def test_a_time_after_the_end_is_refused(front):
+    times = {"from": "2026-11-02", "to": "2026-11-01T23:00:00+00:00"}
+    for path in ("/audit", "/decisions"):
+        refused = await front.client.get(path, params=times)
+        assert refused.status_code == 422, path
+        assert refused.json()["errors"] == [{"field": "from", "message": "it is after `to`"}]
+        same = {"from": "2026-11-01", "to": "2026-11-01"}
+        assert (await front.client.get(path, params=same)).status_code == 200
+
+
+async def test_a_tenant_without_a_log_is_named(front):
+    for path in ("/audit", "/audit/head"):
+        missing = await front.client.get(path, params={"tenant": "nobody"})
+        assert (missing.status_code, missing.json()["detail"]) == (
+            404,
+            "the tenant nobody has no audit log",
+        )
+        assert (await front.client.get(path)).status_code == 200, "the log of a new deployment"
+    async with visiting(front.app) as visit:
+        missing = await visit.get("/app/audit?tenant=zzz")
+        assert missing.status_code == 404
+        assert "the tenant zzz has no audit log" in missing.text
+
+
 async def test_a_log_belongs_to_its_tenant(front):
     admin = await front.key("admin", tenant="acme")
     reader = await front.key("read", name="bob", tenant="acme")
@@ -147,8 +173,17 @@ async def test_an_export_is_verified_offline(front, tmp_path: Path, capsys):
         "tenant": "default", "first_seq": 1, "seq": 4, "hash": head, "signed_seq": None,
     }  # fmt: skip
     assert verify(rest, "--prev", json.loads(lines[1])["hash"])[0] == 0
+    forged = tmp_path / "forged"
+    body = f"0 {pending_body(NewEntry('', EntryKind.SIGNED_IN, Actor('ada')))}".encode()
+    [line], after = seal_entries(Head(), "a\nline\x1b\u202e", [body])
+    forged.write_bytes(line + b"\n")
+    code, text = verify(forged)
+    assert (code, "1 entry of tenant a\\x0aline\\x1b\\u202e\n" in text) == (0, True), text
+    [next_line], _ = seal_entries(after, "acme", [body])
+    forged.write_bytes(line + b"\n" + next_line + b"\n")
     for args, message in (
         ((rest,), "entries 1 to 2 are missing"),
+        ((forged,), "another tenant than a\\x0aline\\x1b\\u202e"),
         ((rest, first), "line 3: entry 1 follows entry 4"),
         ((first, "--head", head), f"no entry has the hash {head}"),
         ((first, "--key", public_key), "there is no signed head"),

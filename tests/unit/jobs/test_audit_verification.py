@@ -20,6 +20,7 @@ from jobs.audit.signing import (
     sign_claim,
 )
 from jobs.audit.verification import LogBroken, verify_log
+from jobs.model.codec import dump
 
 KEY = Ed25519PrivateKey.generate()
 ADA = Actor("ada", "k1", "Ada Lovelace")
@@ -105,7 +106,7 @@ def test_an_inserted_or_removed_byte_is_detected() -> None:
         ([LOG[0], LOG[2]], "line 2: entry 3 follows entry 1"),
         ([LOG[0], LOG[2], LOG[1]], "line 2: entry 3 follows entry 1"),
         ([LOG[0], LOG[1], LOG[1]], "line 3: entry 2 follows entry 2"),
-        (LOG[1:], "entries 1 to 1 are missing"),
+        (LOG[1:], "^entry 1 is missing"),
         ([LOG[0], b"\n", LOG[1]], "line 2: it is not an entry"),
         (
             [LOG[0], *log_of(decided("forged"), head=Head(1, "0" * 64))],
@@ -124,10 +125,54 @@ def test_gaps_order_and_replaced_entries_are_detected(lines: list[bytes], reason
 
 
 def test_a_line_with_a_valid_hash_needs_the_fields_of_an_entry() -> None:
-    for covered in (b'{"seq":1,"seq":1', b'{"seq":1', b"{]", b'{"seq":"1"' + LOG[0][8:-77]):
-        line = b'%b,"hash":"%b"}\n' % (covered, hashlib.sha256(covered).hexdigest().encode())
-        with pytest.raises(LogBroken, match="line 1: its fields"):
-            verify_log([line])
+    for covered in (b'{"seq":1,"seq":1', b'{"seq":1'):
+        with pytest.raises(LogBroken, match="line 1: its fields are not seq, at, tenant"):
+            verify_log([hashed(covered)])
+    for covered in (b"{]", b'{"data":' + b"[" * 200_000):
+        with pytest.raises(LogBroken, match="line 1: it is not JSON, or is nested too deeply"):
+            verify_log([hashed(covered)])
+
+
+def hashed(covered: bytes) -> bytes:
+    """A line with these bytes and their hash."""
+    return b'%b,"hash":"%b"}\n' % (covered, hashlib.sha256(covered).hexdigest().encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "type_name"),
+    [
+        ("seq", "1", "an integer"),
+        ("seq", True, "an integer"),
+        ("at", 7, "a string"),
+        ("tenant", ["acme"], "a string"),
+        ("kind", {}, "a string"),
+        ("actor", "ada", "an object"),
+        ("data", [], "an object"),
+        ("prev", None, "a string"),
+    ],
+)
+def test_each_field_has_its_type(name: str, value: object, type_name: str) -> None:
+    covered = dump({**json.loads(LOG[0]), name: value}).encode()[:-75]
+    with pytest.raises(LogBroken, match=f"line 1: its field {name} is not {type_name}"):
+        verify_log([hashed(covered)])
+
+
+@pytest.mark.parametrize(
+    ("written", "changed"),
+    [(b'"acme"', b'"\\ud800"'), (b'"acme"', b'"\xed\xa0\x80"'), (b'"job_id"', b'"digest"')],
+    ids=["half of a pair", "half of a pair in UTF-8", "a field of the data twice"],
+)
+def test_bytes_that_a_sealer_does_not_write_are_detected(written: bytes, changed: bytes) -> None:
+    covered = LOG[0][:-76].replace(written, changed)
+    with pytest.raises(LogBroken, match="line 1: Fettle would write its fields as other bytes"):
+        verify_log([hashed(covered)])
+
+
+def test_an_entry_of_the_log_that_names_a_head_names_its_hash() -> None:
+    for kind in (EntryKind.HEAD_SIGNED, EntryKind.LOG_TRIMMED):
+        entry = NewEntry("acme", kind, WORKER, {"seq": 1, "hash": ["x"]})
+        with pytest.raises(LogBroken, match="its data names no entry"):
+            verify_log(log_of(entry))
 
 
 def test_a_part_of_a_log_needs_the_hash_before_it() -> None:
