@@ -7,7 +7,7 @@ refuses an approval that needs an override and does not say so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
@@ -85,7 +85,7 @@ def verdict_of(payload: ReviewPayload) -> Verdict:
         return Verdict(level, _objection(payload), tuple(_outcomes(payload)), needs_override=True)
     verification = payload.get("verification")
     if verification is None:
-        return Verdict(Level.AMBER, "No verification is on record", (), needs_override=False)
+        return _verdict_of_checks(payload)
     if not verification["holds"]:
         reason = _sentence(verification["problem"] or "")
         facts = ("the job asks for no evidence",)
@@ -96,6 +96,35 @@ def verdict_of(payload: ReviewPayload) -> Verdict:
         return Verdict(Level.GREEN, f"Verified: {proof}", strength, needs_override=False)
     reason = f"Weak evidence: {weaknesses[0]}"
     return Verdict(Level.AMBER, reason, (proof, *weaknesses[1:], *strength), needs_override=False)
+
+
+def verdict_of_result(result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Verdict:
+    """The verdict on a result as `jobs.view.job` renders it, and on the runs of its job. The result
+    of a job that is a verification has checks only."""
+    checks, verification = result["checks"], result["verification"]
+    if verification:
+        problem = verification["problem"]
+    elif checks:
+        problem = None if checks["passed"] else checks["problem"] or "the checks have not passed"
+    else:
+        problem = "the work was not verified" if runs else "nothing has been run"
+    accepted = result["approved_by"] and not result["override"]
+    evidence = {"runs": runs, "checks": checks, "verification": verification}
+    payload = {**evidence, "unproven": None if accepted else problem}
+    return verdict_of(cast("ReviewPayload", payload))
+
+
+def _verdict_of_checks(payload: ReviewPayload) -> Verdict:
+    """The verdict on proven work without a verification: only its checks were run."""
+    checks = payload.get("checks")
+    if not checks or not checks["passed"]:
+        return Verdict(Level.AMBER, "No verification is on record", (), needs_override=False)
+    counts = _count_checks(checks)
+    if checks.get("judged_by") == "exit_code" and len(checks["tests"]) < 2:
+        reason = "Weak evidence: exit code only"
+        return Verdict(Level.AMBER, reason, (counts,), needs_override=False)
+    reason = f"Verified: {counts} over exactly these files"
+    return Verdict(Level.GREEN, reason, (), needs_override=False)
 
 
 def _has_failed(payload: ReviewPayload) -> bool:

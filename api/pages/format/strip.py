@@ -10,7 +10,7 @@ from api.http.foreign_text import signature
 from api.pages.format.words import STATUS, VERDICT, first_line, moment
 from api.quantities import plural
 from jobs.model.record import Status
-from jobs.view.verdict import Level, verdict_of
+from jobs.view.verdict import Level, verdict_of_result
 
 WAITS, WORKS = "waits", "works"
 """Levels of a job without a verdict: it waits for a person or a worker, or a worker has it."""
@@ -74,20 +74,17 @@ def _of_success(job: Mapping[str, Any]) -> Strip:
     if job["unapproved"]:
         title = f"Accepted without approval: this job allows it{_last_critique(job)}"
         return Strip(Level.AMBER, "unapproved", title, evidence, "changes")
-    return Strip(Level.GREEN, STATUS["succeeded"], evidence[0], evidence[1:], "evidence")
+    verdict = verdict_of_result(result, job["runs"])  # a verification: it needs no approval
+    return Strip(verdict.level, VERDICT[verdict.level], verdict.reason, verdict.facts, "evidence")
 
 
 def _evidence_of(job: Mapping[str, Any], result: Mapping[str, Any]) -> tuple[str, ...]:
     """The reason and the facts of the verdict on a result: of the verdict that a person approved,
-    otherwise as the verification of the result shows it."""
+    otherwise of the verdict on the result itself."""
     recorded = result["approvals"][-1]["evidence"] if result["approvals"] else None
     if recorded:
         return (recorded["reason"], *recorded["facts"])
-    verification = result["verification"]
-    parts = {"runs": job["runs"], "checks": result["checks"], "verification": verification}
-    accepted = result["approved_by"] and not result["override"]
-    problem = verification["problem"] if verification else "nothing has been run"
-    verdict = verdict_of({**parts, "unproven": None if accepted else problem})  # type: ignore[typeddict-item]
+    verdict = verdict_of_result(result, job["runs"])
     return (verdict.reason, *verdict.facts)
 
 

@@ -19,7 +19,7 @@ from jobs.model.events import Event
 from jobs.model.people import KeyRing
 from jobs.model.record import JobRecord, Reason, Result, Status
 from jobs.model.review import Approval, Review, ReviewKind
-from jobs.model.spec import Deliver, JobSpec
+from jobs.model.spec import Deliver, JobKind, JobSpec
 
 DIGEST = "ab" * 32
 
@@ -141,6 +141,58 @@ def test_the_reason_for_a_result_is_shown():
     ends = {"revision": 1, "verdict": "revise", "ends": "two revisions <b> in a row"}
     html = panel("strip", record, [Event(1, 0, "critiqued", ends)])
     assert "this job allows it after 1 revision (two revisions &lt;b&gt; in a row)" in html
+
+
+def check_report(*outcomes, problem=None, judged_by="report"):
+    tests = [{"id": "t", "outcome": outcome, "detail": ""} for outcome in outcomes]
+    passed = problem is None and set(outcomes) <= {"passed", "skipped"}
+    return {"passed": passed, "judged_by": judged_by, "problem": problem, "tests": tests}
+
+
+@pytest.mark.parametrize(
+    ("checks", "level", "title", "facts"),
+    [
+        (
+            check_report("passed", "passed"),
+            "green",
+            "holds</span> Verified: 2 of 2 acceptance checks passed over exactly these files",
+            [],
+        ),
+        (
+            check_report("passed", "failed"),
+            "red",
+            "evidence fails</span> 1 test fails",
+            ["1 of 2 acceptance checks passed"],
+        ),
+        (
+            check_report("passed", problem="the tests ended early <b>"),
+            "red",
+            "evidence fails</span> The tests ended early &lt;b&gt;",
+            ["1 of 1 acceptance checks passed"],
+        ),
+        (check_report(problem="no test has passed"), "red", "fails</span> No test has passed", []),
+        (
+            check_report("passed", judged_by="exit_code"),
+            "amber",
+            "caution</span> Weak evidence: exit code only",
+            ["1 of 1 acceptance checks passed"],
+        ),
+    ],
+)
+def test_the_page_of_a_verification_has_the_level_of_its_checks(checks, level, title, facts):
+    sentence = "Fettle's own sentence."
+    spec = JobSpec("Verification by test_a.py", kind=JobKind.VERIFICATION)
+    result = Result(sentence, None, checks=checks)
+    record = a_record(status=Status.SUCCEEDED, review=None, result=result, spec=spec)
+    html = panel("strip", record)
+    assert f'class="strip strip-{level}" data-section="evidence"' in html
+    assert f"{title}</h2>" in html
+    assert re.findall(r"<li>(.*?)</li>", html) == facts
+    says = panel("says", record)
+    assert ("agent" in says, sentence in says) == (False, False)
+    task = replace(record, spec=JobSpec("a task"))  # an older release may have no verification
+    assert "Nothing ran" not in panel("strip", task)
+    assert "The agent says" in panel("says", task)
 
 
 def test_the_best_result_of_a_failed_job_is_marked_as_such():
