@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from agents.errors import PathOutside
 from agents.ports import Workspace
+from agents.texts import SHAPELESS
 from sandbox import paths as sandbox_paths
 from sandbox.protocol import Limits
 
@@ -18,8 +19,6 @@ SETUP = ".setup"
 """The directory of the dependencies that a repository's setup has installed (ADR 56)."""
 SCRATCH = ".scratch"
 """The directory of files that do not belong to a job's result, see `agents.runs.kept_files`."""
-_FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Letters without a shape, of Hangul."""
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 ROOT = "/work"
 """The workspace's directory in a sandbox. Code sees its files there, so models use it."""
@@ -52,7 +51,7 @@ def visible(path: str) -> str:
 
 
 def _is_seen(character: str) -> bool:
-    return character.isprintable() and character not in _FILLERS
+    return character.isprintable() and not SHAPELESS.match(character)
 
 
 def _escaped(code: int) -> str:

@@ -14,6 +14,7 @@ from api.schemas.job_request import MOST_TOKENS
 from jobs.model.credentials import RESERVED, Scope
 from jobs.model.event_data import Usd
 from jobs.model.people import identity_of
+from jobs.model.visibility import is_invisible
 
 
 def _free(name: str) -> str:
@@ -28,7 +29,7 @@ def _person(name: str | None) -> str | None:
     if name is None:
         return None
     name = " ".join(unicodedata.normalize("NFKC", name).split())
-    if not name.isprintable():
+    if any(map(is_invisible, name)):
         raise PydanticCustomError("unprintable", "a person's name may have only visible characters")
     return _free(name)
 

@@ -12,6 +12,7 @@ from api.schemas.fields import RequestModel, ResponseModel, Time
 from jobs.model.event_data import EvidenceData
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.review_data import ReviewPayload
+from jobs.model.visibility import has_visible_text
 
 _NEEDS = {Action.EDIT: "code", Action.REJECT: "feedback"}
 _ONLY = {
@@ -117,7 +118,7 @@ class ReviewRequest(RequestModel):
                     {"action": self.action, "field": name, "only": action},
                 )
         required = _NEEDS.get(self.action)
-        if required and not getattr(self, required).strip():
+        if required and not has_visible_text(getattr(self, required)):
             raise PydanticCustomError(
                 "needed", "{action} needs {field}", {"action": self.action, "field": required}
             )

@@ -23,6 +23,7 @@ from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Comment, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_review
+from jobs.model.visibility import has_visible_text
 from jobs.store import Loaded
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import patch as patches
@@ -65,7 +66,7 @@ async def apply_decision(
 def _check(request: ReviewRequest, review: Review, record: JobRecord, services: Services) -> None:
     """Raise RefusedRequest: 422 for `revise` without a reason, 409 (NOT_OFFERED) for a delegation
     that this deployment does not allow."""
-    has_reason = request.feedback.strip() or request.comments or review.paused
+    has_reason = has_visible_text(request.feedback) or request.comments or review.paused
     if request.action is Action.REVISE and not has_reason:
         refuse([FieldError(field="feedback", message="revise needs feedback or comments")])
     delegates = review.kind is ReviewKind.REVIEW and request.action is Action.DELEGATE

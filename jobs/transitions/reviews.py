@@ -23,6 +23,7 @@ from jobs.model.people import MADE_FOR_ANOTHER, person_key
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_review
+from jobs.model.visibility import has_visible_text
 from jobs.transitions import upgrade
 from jobs.transitions.change import Change, Refusal, end, next_version, queued_fields
 from jobs.view.verdict import Verdict, verdict_of_review
@@ -134,14 +135,10 @@ def _needs_override(decision: Decision, verdict: Verdict | None) -> bool:
     return is_approval and verdict is not None and verdict.needs_override
 
 
-def _has_visible_text(text: str) -> bool:
-    return any(character.isprintable() and not character.isspace() for character in text)
-
-
 def _check_override(decision: Decision, verdict: Verdict | None) -> Refusal | None:
     """The refusal of an approval against the evidence that is not marked as an override, and of an
     override without a remark."""
-    if decision.override and not _has_visible_text(decision.feedback):
+    if decision.override and not has_visible_text(decision.feedback):
         return Refusal("remark_needed", _REMARK_NEEDED, Status.AWAITING_REVIEW)
     if verdict is None or decision.override or not _needs_override(decision, verdict):
         return None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
+from jobs.model.visibility import drop_emoji_selectors, escape_invisible
 from jobs.view.patch import HUNK_HEADER, PatchFile, Row
 
 MAX_READ_CHARACTERS = 2_000
@@ -148,12 +149,9 @@ _PLACEHOLDER = re.compile(
     r"example|placeholder|change.?me|your|dummy|fake|xxx|\*\*\*|redacted|pass|secret|[<{$%]|^test|^https?://",
     re.IGNORECASE,
 )
-_HIDDEN = re.compile(
-    r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    r"\u3164\uffa0\U000e0000-\U000e007f]|(?<!^\+)\ufeff"
-)
-"""Characters that have no width, that control a terminal, or that reverse the text after them. A
-mark of the byte order may begin a file; joiners are left out, because words and emoji have them."""
+_HARMLESS = re.compile(r"^\+\ufeff|[\u200c\u200d\x0c\r]")
+"""Invisible characters that are no fact: a mark of the byte order may begin a file, words and emoji
+have joiners, and lines may end with a carriage return or a form feed."""
 _HOOK = re.compile(r"\s*def pytest_\w")
 """A hook of pytest, which can turn the failure of each test into a success."""
 _CLAIM = re.compile(
@@ -200,11 +198,18 @@ def facts_of_lines(file: PatchFile, tests: TestLines | None) -> Iterator[str]:
     yield from _facts_of_dependencies(file)
     yield from _facts_of_hosts(file)
     yield from _facts_of_secrets(file)
-    if hidden := [row for row in file.rows if row.kind == "added" and _HIDDEN.search(row.text)]:
+    if hidden := [row for row in file.rows if row.kind == "added" and _hides(row.text)]:
         yield f"invisible or reversing characters in line {hidden[0].new}"
     beginning = (row.text for row in file.rows if row.new is not None and row.new <= CLAIM_LINES)
     if any(_CLAIM.search(text[:MAX_READ_CHARACTERS]) for text in beginning):
         yield "generated, as its first lines claim"
+
+
+def _hides(text: str) -> bool:
+    """Whether characters of a row's text have no width, control a terminal, or reverse the text
+    after them."""
+    suspect = _HARMLESS.sub("", drop_emoji_selectors(text))
+    return escape_invisible(suspect) != suspect
 
 
 def _facts_of_tests(file: PatchFile, tests: TestLines) -> Iterator[str]:

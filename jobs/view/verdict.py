@@ -15,6 +15,7 @@ from typing import Any, cast
 from jobs.model.event_data import EvidenceData
 from jobs.model.review import Review, ReviewKind, is_proven
 from jobs.model.review_data import ReviewPayload
+from jobs.model.visibility import escape_invisible
 
 MAX_UNNOTICED_SHARE = 1 / 3
 """If more of the small changes to the code are not noticed, the evidence is weak."""
@@ -292,10 +293,7 @@ def _name_path(path: str) -> str:
 def _visible(text: str) -> str:
     """The text on one line, with invisible and control characters escaped: they could hide words,
     or reorder them on a screen."""
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1]
-        for character in " ".join(text.split())
-    )
+    return escape_invisible(" ".join(text.split()))
 
 
 def _shorten(text: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.model.visibility import drop_emoji_selectors, is_invisible
 from jobs.transitions.change import Delivery
 
 TITLES: Mapping[str, str] = {
@@ -84,8 +85,8 @@ def _name(person: str | None, key: str | None) -> str | None:
 def _in_one_line(value: object) -> str:
     """The text in one line, without control characters, invisible characters and direction marks,
     which could hide or reorder it; empty for None."""
-    text = "" if value is None else str(value)
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    text = drop_emoji_selectors("" if value is None else str(value))
+    line = " ".join("".join(" " if is_invisible(c) else c for c in text).split())
     return line if len(line) <= VALUE_LENGTH else f"{line[: VALUE_LENGTH - 1]}…"
 
 

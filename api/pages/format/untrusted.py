@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 
 from api.http.foreign_text import visible
 from api.pages.format.code import highlight
+from jobs.model.visibility import drop_emoji_selectors
 
 MAX_CHARACTERS = 50_000
 """The longest text that is parsed as Markdown, which takes half a second. A longer text is shown
@@ -46,7 +47,7 @@ def prose(text: str) -> Markup:
 
 def inline(text: str) -> Markup:
     """One line of Markdown, such as a step of a plan."""
-    return Markup(_parser().renderInline(visible(text)))  # noqa: S704 - html is off
+    return Markup(_parser().renderInline(visible(drop_emoji_selectors(text))))  # noqa: S704 - html is off
 
 
 def sentence(text: str) -> Markup:
@@ -78,7 +79,7 @@ def _render_cached(text: str) -> Markup:
 
 
 def _render(text: str) -> Markup:
-    return Markup(_parser().render(visible(text)))  # noqa: S704 - html is off
+    return Markup(_parser().render(visible(drop_emoji_selectors(text))))  # noqa: S704 - html is off
 
 
 class _Parser(MarkdownIt):

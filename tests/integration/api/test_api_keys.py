@@ -320,7 +320,11 @@ async def test_a_key_belongs_to_a_person_permanently(front):
 
 
 @pytest.mark.parametrize(
-    "person", ["", "  ", "operator", "\uff23ritic", "DEVELOPMENT ", "a\u200bda", "a\x00", "x" * 101]
+    "person",
+    [
+        *("", "  ", "operator", "\uff23ritic", "DEVELOPMENT ", "x" * 101),
+        *("a\u200bda", "a\x00", "\u3164", "ada\ufe0f", "ada\u034f", "\u2800"),
+    ],
 )
 async def test_the_name_of_a_person_is_unique(front, person):
     body = {"name": "laptop", "scopes": ["read"], "person": person}

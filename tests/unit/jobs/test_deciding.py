@@ -163,7 +163,7 @@ def unproven(approvals: int = 1):
 def test_an_approval_against_the_evidence_says_so_and_gives_a_remark():
     refusal = lifecycle.decide(unproven(), NOW, decision=decision_by("bob"))
     assert (refusal.code, refusal.detail) == ("override_needed", "Nothing ran")
-    for blank in ("", " \n", "\u200b\u2060", "\x00"):
+    for blank in ("", " \n", "\u200b\u2060", "\x00", "\u3164", "\u2800\ufe0f\U000e0100", "\u034f"):
         marked = decision_by("bob", override=True, feedback=blank)
         assert refusal_code(unproven(), marked) == "remark_needed"
     change = apply(unproven(), decision_by("bob", override=True, feedback="It is a document."))
