@@ -12,6 +12,7 @@ https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ VALUE_LENGTH = 200
 """The characters of a value. Slack refuses a text of more than 3,000 escaped characters, and Teams
 a message of more than 28 KB: a long task or remark must not suppress a message."""
 OPEN = "Open the job"
+_NESTED_BRACE = re.compile(r"\{(?=\{)")
+"""A brace before another brace. Clients of Teams format `{{DATE(...)}}` in every text."""
 _SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -126,7 +129,7 @@ def teams(notice: Notice) -> dict[str, Any]:
 
 
 def _teams_line(name: str, value: str) -> dict[str, Any]:
-    plain = value.replace("{{", "{ {")  # clients format `{{DATE(...)}}` in every text
+    plain = _NESTED_BRACE.sub("{ ", value)
     return {
         "type": "RichTextBlock",
         "inlines": [
