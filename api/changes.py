@@ -75,15 +75,14 @@ async def load_changes(
     Raises RefusedRequest, a 404, if a job on a repository has no patch; BlobMissing.
     """
     events = events_since_restart(await services.store.events(record.id))
-    pauses = [index for index, event in enumerate(events) if event.kind == "review_opened"]
-    before = events[: pauses[-2]] if len(pauses) > 1 else ()
-    if since is Since.PAUSE and not before:
+    before = _events_before_last_pause(events, is_paused=record.review is not None)
+    if since is Since.PAUSE and before is None:
         raise RefusedRequest(problems.NOT_FOUND, "the job has not paused before")
     patch = patches.current_patch(record)
     if record.spec.repo is not None and patch is None and since is Since.START:
         raise RefusedRequest(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
     files: Sequence[PatchFile] | None
-    if since is Since.PAUSE:
+    if since is Since.PAUSE and before is not None:
         files = await _changed_since(services, record, before, patch)
     elif patch is not None:
         files = await _parsed(services.blobs, patch)
@@ -96,9 +95,19 @@ async def load_changes(
         files,
         attention,
         patch if since is Since.START else None,
-        await _code_change(services.blobs, before, events) if with_code else None,
-        has_pause=bool(before),
+        await _code_change(services.blobs, before or (), events) if with_code else None,
+        has_pause=before is not None,
     )
+
+
+def _events_before_last_pause(
+    events: Sequence[Event], *, is_paused: bool
+) -> Sequence[Event] | None:
+    """The events before the last pause that is over; None if no pause is over. `is_paused`: the
+    newest pause goes on."""
+    pauses = [index for index, event in enumerate(events) if event.kind == "review_opened"]
+    past = pauses[:-1] if is_paused else pauses
+    return events[: past[-1]] if past else None
 
 
 async def _parsed(blobs: Blobs, patch: PatchRef) -> Sequence[PatchFile] | None:

@@ -27,7 +27,8 @@ ChangedSince = Annotated[
     Since,
     Query(
         description="`start`: the commit, or the files that the job started from; `pause`: the "
-        "work at the pause before the present one; a 404 if the job has not paused before"
+        "work at the last pause before the present one, or at the last pause if the job goes on or "
+        "has ended; a 404 if there is no such pause"
     ),
 ]
 

@@ -275,6 +275,21 @@ async def test_the_changes_since_the_last_pause(front):
         assert (await visit.get(f"/app{address}?since=never")).status_code == 422
 
 
+async def test_the_changes_since_the_only_pause_of_a_job_that_goes_on(front):
+    job_id = await front.submit(review=True)
+    await work_of(front, job_id, 1, {"a.py": b"A = 1\n"})
+    done(await front.services.operations.decide(job_id, Decision("r1", Action.APPROVE, "ada", "")))
+    address = f"/jobs/{job_id}/changes?since=pause"
+    for is_ended in (False, True):
+        if is_ended:
+            await front.finish(job_id)
+        answer = await front.client.get(address)
+        assert (answer.status_code, answer.json()["files"]) == (200, []), answer.text
+        async with visiting(front.app) as visit:
+            html = (await visit.get(f"/app{address}")).text
+            assert "No file has changed since the last pause." in html
+
+
 def plain(html: str) -> str:
     """The text without tags."""
     return re.sub("<[^>]*>", "", html)
