@@ -305,9 +305,8 @@ async def test_a_log_without_entries_continues_its_numbers(store):
     assert (log.first_seq, log.head.seq) == (2, 2)
 
 
-async def test_entries_are_appended_and_sealed_although_redis_is_full(redis_named):
-    server = redis_named("redis-server")
-    full_store = RedisStore(connect(server.url, seconds=20))
+async def test_entries_are_appended_and_sealed_although_redis_is_full(redis_url):
+    full_store = RedisStore(connect(redis_url, seconds=20))
     try:
         await full_store.redis.config_set("maxmemory", 1)
         await full_store.audit.append(signed_in(1))

@@ -24,7 +24,7 @@ from support.jobs.walks import StoreMachine, walks
 
 from jobs.errors import StaleEpoch
 from jobs.model.events import Event, NewEvent
-from jobs.model.record import JobRecord, Reason, Status, Wait
+from jobs.model.record import Cause, JobRecord, Reason, Status, Wait
 from jobs.model.review import Action
 from jobs.model.spec import Priority
 from jobs.redis import keys
@@ -144,7 +144,7 @@ class Jobs(StoreMachine):
             "succeed": (RESULT, "did it"),
             "fail": (Reason.INTERNAL, "oops"),
             "retry": (Reason.MODEL_UNAVAILABLE, Wait("groq", "away")),
-            "requeue": ("drain",),
+            "requeue": ("drain", Cause.STOPPING),
             "pause": (review(f"r{lease.epoch}"),),
         }
         answer = self.run(getattr(self.service.operations, manner)(lease, *arguments[manner]))
