@@ -212,7 +212,7 @@ def append(state, batches):
 def delta_graph(saver, snapshot_frequency=1000):
     log = Annotated[list[int], DeltaChannel(append, snapshot_frequency=snapshot_frequency)]
     # Not a class: the annotations in this file are strings and cannot see `log`.
-    state = TypedDict("State", {"log": log, "total": Annotated[int, operator.add]})  # noqa: UP013
+    state = TypedDict("state", {"log": log, "total": Annotated[int, operator.add]})  # noqa: UP013
 
     def step(state):
         return {"log": [len(state["log"])], "total": 1}

@@ -481,7 +481,7 @@ def test_a_request_without_an_answer_may_or_may_not_be_done() -> None:
     story = a_story()
     story.log = [
         replace(e, status=None, **({"job_id": None} if isinstance(e, Submitted) else {}))
-        if type(e).__name__ in ("Submitted", "Decided", "Cancelled")
+        if isinstance(e, Submitted | Decided | Cancelled)
         else e
         for e in story.log
     ]

@@ -11,6 +11,7 @@ import tarfile
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def wheel(folder: Path) -> None:
         archive.writestr(record, "".join([*lines, f"{record},,\n"]))
 
 
-def canonical(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, object]]:
+def canonical(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, Any]]:
     code = run(["bench", "repos", "--canonical", "--json", *options])
     return code, json.loads(capsys.readouterr().out.splitlines()[-1])
 

@@ -264,8 +264,11 @@ async def test_a_setup_that_fills_its_disk_names_the_limit(
 async def test_a_workers_full_disk_is_an_outage(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run_setup = run.run
+
     async def on_a_full_disk(*args: Any) -> float:
-        return await run.run(*args[:-1], Path("/dev/full"))
+        arguments = (*args[:-1], Path("/dev/full"))
+        return await run_setup(*arguments)
 
     monkeypatch.setattr(setup, "run", on_a_full_disk)
     with pytest.raises(RepositoryUnavailable, match=r"disk cannot store .*No space left"):

@@ -26,7 +26,7 @@ needs_engine = pytest.mark.skipif(not engines.AVAILABLE, reason="no engine: see 
 def environment(tmp_path: Path) -> Path:
     """An environment with one library."""
     folder = tmp_path / "own"
-    base = Path(sys._base_executable)
+    base = Path(sys._base_executable)  # type: ignore[attr-defined]
     subprocess.run([base, "-m", "venv", "--without-pip", folder], check=True)
     install_library(folder, "NAME = 'mine'\n")
     return folder

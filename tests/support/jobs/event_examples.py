@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from support.jobs.job_examples import VERIFIED
 
 TEXT = {"text": "x", "dropped_bytes": 0, "digest": None}
@@ -37,7 +39,7 @@ DECIDED = {
     "override": True,
     "digest": "0" * 64,
 }
-EXAMPLES = {
+EXAMPLES: dict[str, dict[str, Any]] = {
     "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20, "rebase_of": "0" * 20},
     "started": {"attempt": 1, "worker": "w"},
     "fetch_started": {"url": "https://git.example/a.git", "ref": None},

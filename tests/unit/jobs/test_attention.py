@@ -26,7 +26,7 @@ def patch_of(path, before, after, modes=(FILE, FILE)) -> bytes:
         None if text is None else FileVersion(text, mode)
         for text, mode in zip(texts, modes, strict=True)
     ]
-    return format_file_patch(path, *versions, compare)
+    return format_file_patch(path, versions[0], versions[1], compare)
 
 
 def facts(*patches: bytes, spec: JobSpec | None = None) -> dict[str, tuple[str, ...]]:

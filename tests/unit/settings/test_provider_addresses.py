@@ -107,7 +107,7 @@ def test_ollama_is_named_as_its_server_names_it(
     monkeypatch: pytest.MonkeyPatch, host: str, url: str
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", host)
-    assert ProviderSettings().ollama_base_url == url
+    assert ProviderSettings().model_dump()["ollama_base_url"] == url
 
 
 @pytest.mark.parametrize(
