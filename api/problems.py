@@ -50,7 +50,7 @@ UNAUTHORIZED = ProblemDefinition(
     401,
     "No valid API key",
     "Every call except /healthz, /readyz, /metrics and the documentation needs a key in the header "
-    "X-API-Key. This call had no key, or one that is unknown or revoked.",
+    "X-API-Key. This call had no key, or one that is unknown, revoked or expired.",
 )
 FORBIDDEN = ProblemDefinition(
     "forbidden",
@@ -135,8 +135,8 @@ NAME_TAKEN = ProblemDefinition(
     "name-taken",
     409,
     "Another key has this name",
-    "A key's name signs decisions, so each active key of a tenant has a different name. Choose "
-    "another name, or revoke the key that has this name.",
+    "A key's name signs decisions, so each key of a tenant that is not revoked has a different "
+    "name. Choose another name, or revoke the key that has this name.",
 )
 FLEET_CHANGED = ProblemDefinition(
     "fleet-changed",

@@ -88,4 +88,5 @@ async def _fitness(services: Services, patience: float) -> RedisReport | StoreUn
 
 
 async def _has_admin(services: Services) -> bool:
-    return any(key.active and key.may(Scope.ADMIN) for key in await services.credentials.list_all())
+    now, keys = await services.store.now(), await services.credentials.list_all()
+    return any(key.is_valid(now) and key.may(Scope.ADMIN) for key in keys)

@@ -80,6 +80,7 @@ async def check_access(services: Services, credential: Credential, *scopes: Scop
     if wait := await services.rate_limit.wait_seconds(credential.id):
         detail = f"the key has used its limit of {services.rate_limit.rate}: wait {wait} s"
         raise RefusedRequest(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
+    await services.credentials.record_use(credential.id)
     if not any(credential.may(scope) for scope in scopes):
         required = " or ".join(scopes)
         detail = f"the key {credential.name} lacks the scope {required}"
@@ -107,8 +108,8 @@ def stamp_of(settings: ApiSettings, credential: Credential) -> str:
 async def find_holder(services: Services, key_id: str, stamp: str) -> Credential | None:
     """The key of this id, if it is still valid and has this stamp (see `stamp_of`)."""
     first = configured_key(services.settings) if key_id == FIRST_ID else None
-    key = first or await services.credentials.get(key_id)
-    if key is None or not key.active:
+    key = first or await _valid(services, await services.credentials.get(key_id))
+    if key is None:
         return None
     return key if hmac.compare_digest(stamp, stamp_of(services.settings, key)) else None
 
@@ -123,7 +124,7 @@ async def _authenticate(request: Request, services: Services, secret: str | None
         raise _unauthorized("the header X-API-Key is missing: send it with a key")
     key = await try_secret(request, services, secret, find_key(services, secret))
     if key is None:
-        raise _unauthorized("the key in X-API-Key is unknown or revoked")
+        raise _unauthorized("the key in X-API-Key is unknown, revoked or expired")
     return key
 
 
@@ -155,13 +156,18 @@ async def try_secret(
 
 
 async def find_key(services: Services, secret: str) -> Credential | None:
-    """The key with this secret; None if it is unknown or revoked."""
+    """The key with this secret; None if it is unknown, revoked or expired."""
     digest = digest_secret(secret)
     first = services.settings.first_key()
     if first is not None and hmac.compare_digest(digest, digest_secret(first)):
         return configured_key(services.settings)
-    key = await services.credentials.find(digest)
-    return key if key is not None and key.active else None
+    return await _valid(services, await services.credentials.find(digest))
+
+
+async def _valid(services: Services, key: Credential | None) -> Credential | None:
+    """The key, unless it is revoked or expired."""
+    now = await services.store.now() if key and key.expires_at else 0
+    return key if key is not None and key.is_valid(now) else None
 
 
 def _unauthorized(detail: str) -> RefusedRequest:

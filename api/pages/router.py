@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.pages import sign_in, static
-from api.pages.views import audit, changes, deployment, inbox, job, jobs, live, new, review
+from api.pages.views import access, audit, changes, deployment, inbox, job, jobs, live, new, review
 from api.pages.visitor import Reader
 from api.routes import downloads
 
@@ -20,7 +20,7 @@ router = APIRouter(include_in_schema=False)
 for part in (jobs, inbox, job, changes, live, review):
     router.include_router(part.router, prefix="/app")
 router.include_router(downloads.router, prefix="/app", dependencies=[Depends(with_session)])
-for part in (new, deployment, audit, sign_in, static):
+for part in (new, deployment, access, audit, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 

@@ -43,7 +43,7 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
     secret = sent.get("key", [""])[0].strip()
     key = await try_secret(request, services, secret, find_key(services, secret))
     if key is None:
-        wrong = "This key is unknown or revoked."
+        wrong = "This key is unknown, revoked or expired."
         return render_page("sign_in.html", None, status=401, next=target, wrong=wrong)
     session = Session.begin(key.id, stamp_of(services.settings, key))
     await _record(services, key, EntryKind.SIGNED_IN, {"by": "key"})

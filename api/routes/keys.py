@@ -24,6 +24,7 @@ from jobs.model.credentials import (
     new_id,
     new_secret,
 )
+from jobs.store.fleet import DAY_MS
 from jobs.view.job import format_time
 
 log = structlog.get_logger(__name__)
@@ -50,27 +51,35 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     seen the secret. Keys that the first key (`FETTLE_API_KEY`) has made have their vote.
     """
     key_request, _ = await read_json(request, KeyRequest, services.settings)
+    created = await create_key(services, caller, key_request)
+    return as_json(created, 201, {"Cache-Control": "no-store"})
+
+
+async def create_key(services: Services, caller: Credential, key_request: KeyRequest) -> NewKey:
+    """Create a key. Raises RefusedRequest: 403, 409."""
     tenant = key_request.tenant or caller.tenant
     if not caller.governs(tenant):
         raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
     limited = (key_request.max_cost_usd_per_day, key_request.max_tokens_per_day) != (None, None)
     if limited and not caller.operates:
         raise RefusedRequest(problems.FORBIDDEN, "only the operator sets limits of a key")
-    secret = new_secret()
+    secret, now = new_secret(), await services.store.now()
+    days = key_request.expires_days
     credential = Credential(
         id=new_id(),
         name=key_request.name,
         tenant=tenant,
         scopes=tuple(dict.fromkeys(key_request.scopes)),
-        created_at=await services.store.now(),
+        created_at=now,
         created_by=caller.name,
         created_by_key=caller.id,
         person=key_request.person or key_request.name,
+        expires_at=None if days is None else now + days * DAY_MS,
         max_cost_usd_per_day=key_request.max_cost_usd_per_day,
         max_tokens_per_day=key_request.max_tokens_per_day,
     )
     if not await services.credentials.add(credential, digest_secret(secret)):
-        detail = f"an active key of the tenant {tenant} is named {key_request.name}"
+        detail = f"a key of the tenant {tenant} is named {key_request.name}: revoke it first"
         raise RefusedRequest(problems.NAME_TAKEN, detail)
     log.info(
         "key created",
@@ -79,9 +88,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
         key_person=credential.person,
         key_tenant=tenant,
     )
-    return as_json(
-        NewKey(**_key_json(credential), secret=secret), 201, {"Cache-Control": "no-store"}
-    )
+    return NewKey(**_key_json(credential), secret=secret)
 
 
 @router.get(
@@ -93,18 +100,24 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
 )
 async def listing(services: ServicesDep, caller: Admin) -> Response:
     """The keys that you govern, including revoked ones, without their secrets."""
+    return as_json(KeyList(keys=await list_keys(services, caller)))
+
+
+async def list_keys(services: Services, caller: Credential) -> list[Key]:
+    """The keys that the caller governs, the first key first, then the oldest."""
     first = configured_key(services.settings)
     all_keys = [*([first] if first else []), *await services.credentials.list_all()]
     governed = [key for key in all_keys if caller.governs(key.tenant)]
     spent = await services.store.budgets.of_keys_today([key.id for key in governed])
-    return as_json(
-        KeyList(
-            keys=[
-                Key(**_key_json(key), spent_today=spent_today(amount))
-                for key, amount in zip(governed, spent, strict=True)
-            ]
+    uses = await services.credentials.uses()
+    return [
+        Key(
+            **_key_json(key),
+            spent_today=spent_today(amount),
+            last_used_at=format_time(uses.get(key.id)),
         )
-    )
+        for key, amount in zip(governed, spent, strict=True)
+    ]
 
 
 @router.put(
@@ -119,6 +132,11 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
     """Replace both limits. They apply within seconds, to running jobs too. Only the operator may:
     a tenant's admin could raise the tenant's own limits."""
     limits, _ = await read_json(request, DayLimits, services.settings)
+    return as_json(await limit_key(services, caller, key_id, limits))
+
+
+async def limit_key(services: Services, caller: Credential, key_id: str, limits: DayLimits) -> Key:
+    """Replace the limits of a key. Raises RefusedRequest: 404, 409."""
     if key_id == FIRST_ID and configured_key(services.settings):
         detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
         raise RefusedRequest(problems.CONFIGURED_KEY, detail)
@@ -126,7 +144,7 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
     new_limits = TenantLimits(limits.max_cost_usd_per_day, limits.max_tokens_per_day)
     await services.credentials.limit(key_id, new_limits, Actor.of(caller))
     log.info("key limited", key=key_id, **limits.model_dump())
-    return as_json(Key(**_key_json(await _governed(key_id, services, caller))))
+    return Key(**_key_json(await _governed(key_id, services, caller)))
 
 
 @router.delete(
@@ -139,12 +157,17 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
 )
 async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Revoke a key at once. Revoking it again does nothing."""
+    await revoke_key(services, caller, key_id)
+    return Response(status_code=204)
+
+
+async def revoke_key(services: Services, caller: Credential, key_id: str) -> None:
+    """Revoke a key. Raises RefusedRequest: 404, 409."""
     if key_id == FIRST_ID and configured_key(services.settings):
         raise RefusedRequest(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
     await _governed(key_id, services, caller)
     await services.credentials.revoke(key_id, await services.store.now(), Actor.of(caller))
     log.info("key revoked", key=key_id)
-    return Response(status_code=204)
 
 
 async def _governed(key_id: str, services: Services, caller: Credential) -> Credential:
@@ -173,6 +196,7 @@ def _key_json(credential: Credential) -> dict[str, object]:
         "created_at": format_time(credential.created_at or None),
         "created_by": credential.created_by,
         "created_by_key": credential.created_by_key,
+        "expires_at": format_time(credential.expires_at),
         "revoked_at": format_time(credential.revoked_at),
         "max_cost_usd_per_day": credential.max_cost_usd_per_day,
         "max_tokens_per_day": credential.max_tokens_per_day,

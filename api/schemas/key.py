@@ -51,7 +51,8 @@ class KeyRequest(DayLimits):
     )
 
     name: Annotated[str, AfterValidator(_free)] = Field(
-        pattern=patterns.KEY_NAME, description="signs decisions; unique among active keys"
+        pattern=patterns.KEY_NAME,
+        description="signs decisions; unique among keys that are not revoked",
     )
     person: Annotated[str | None, AfterValidator(_person)] = Field(
         None,
@@ -62,6 +63,9 @@ class KeyRequest(DayLimits):
     scopes: list[Scope] = Field(min_length=1, max_length=len(Scope))
     tenant: str | None = Field(
         None, pattern=patterns.TENANT, description="the key's tenant; else that of your key"
+    )
+    expires_days: int | None = Field(
+        None, ge=1, le=3_650, description="days until the key is no longer valid; else never"
     )
 
 
@@ -85,10 +89,14 @@ class Key(ResponseModel):
     created_at: Time | None
     created_by: str = Field(description="the name of the key that made it")
     created_by_key: str = Field("", description="the id of that key; empty from an older release")
+    expires_at: Time | None = Field(None, description="null: never")
     revoked_at: Time | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
     spent_today: SpentToday | None = Field(None, description="only in listings")
+    last_used_at: Time | None = Field(
+        None, description="only in listings; the last request, to the minute. null: unused"
+    )
 
 
 class NewKey(Key):

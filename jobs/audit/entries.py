@@ -157,6 +157,7 @@ def entry_of_new_key(key: Credential) -> NewEntry:
         **_name_key(key),
         "person": key.person,
         "scopes": list(key.scopes),
+        "expires_at": format_time(key.expires_at),
         **_name_limits(TenantLimits(key.max_cost_usd_per_day, key.max_tokens_per_day)),
     }
     creator = Actor(key.created_by, key.created_by_key)

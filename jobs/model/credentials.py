@@ -63,6 +63,8 @@ class Credential:
     its own name."""
     created_by_key: str = ""
     """The id of the key that made this key. '': Fettle 0.1.0 has recorded it."""
+    expires_at: int | None = None
+    """The key is valid until then. None: until it is revoked."""
 
     def __post_init__(self) -> None:
         """Give a key without a person a person of the key's name."""
@@ -74,14 +76,14 @@ class Credential:
         """The name and the id that sign actions with the key."""
         return Signer(self.name, self.id)
 
-    @property
-    def active(self) -> bool:
-        """Whether the key is still valid."""
-        return self.revoked_at is None
+    def is_valid(self, now: int) -> bool:
+        """Whether the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
     @property
     def signature(self) -> str:
-        """Tenant and name without case. Two active keys cannot have the same signature."""
+        """Tenant and name without case. Two keys that are not revoked cannot have the same
+        signature."""
         return f"{self.tenant}:{self.name.lower()}"
 
     def may(self, scope: Scope) -> bool:

@@ -54,7 +54,8 @@ fettle:workers              zset    workers, by their last announcement
 fettle:fleet                string  the rules for all workers, and who changed them
 fettle:key:{digest}         hash    an API key
 fettle:keys                 hash    the id of each key -> its digest
-fettle:key-names            hash    tenant:name of the active keys -> id
+fettle:key-names            hash    tenant:name of the keys that are not revoked -> id
+fettle:key-uses             hash    id of a key -> the time (ms) of its last use
 fettle:tenant:{t}           hash    the spending limits of a tenant
 fettle:tenants              set     tenants that have spending limits
 fettle:checkpoint:{id}...           the checkpoints of a job, and fettle:checkpoint!...: see

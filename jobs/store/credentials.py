@@ -1,15 +1,19 @@
 """Credentials: API keys in plain Redis.
 
 fettle:key:{digest}  hash  id, name, person, tenant, scopes, created_at, created_by,
-                           created_by_key, revoked_at, max_cost_usd_per_day, max_tokens_per_day
+                           created_by_key, expires_at, revoked_at, max_cost_usd_per_day,
+                           max_tokens_per_day
 fettle:keys          hash  id -> digest
-fettle:key-names     hash  tenant:name of the active keys -> id
+fettle:key-names     hash  tenant:name of the keys that are not revoked -> id
+fettle:key-uses      hash  id -> the time (ms) of the last use, at most USE_SECONDS late
 fettle:tenant:{t}    hash  max_cost_usd_per_day, max_tokens_per_day
 fettle:tenants       set   names of the tenants that have limits
 """
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
@@ -17,16 +21,20 @@ from redis.asyncio import Redis
 
 from jobs.audit import entries
 from jobs.audit.entries import Actor
+from jobs.errors import StoreUnavailable
 from jobs.model.credentials import Credential, Scope, TenantLimits, sort_by_age
 from jobs.model.people import KeyRing
 from jobs.redis import keys
-from jobs.redis.connection import RedisCommand, await_redis, decode_hash
+from jobs.redis.connection import Clock, RedisCommand, await_redis, decode_hash
 from jobs.redis.keys import PREFIX
 from jobs.store.audit import append_entries
 from jobs.store.commit import AtomicStep, Commit, field_is
 
 DIGESTS = PREFIX + "keys"
 KEY_NAMES = PREFIX + "key-names"
+USES = PREFIX + "key-uses"
+USE_SECONDS = 60.0
+"""A process records the use of a key again after this time."""
 
 
 class Credentials:
@@ -40,12 +48,15 @@ class Credentials:
         self._commit = Commit(redis)
         self._ring = KeyRing(())
         self._ring_size = 0
+        self._clock = Clock(redis)
+        self._recorded: dict[str, float] = {}
+        """When this process recorded the use of a key, by its id."""
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """Store a new key under the digest of its secret.
 
-        Returns False, and stores nothing, if an active key of the tenant has the same name,
-        ignoring case: names sign decisions.
+        Returns False, and stores nothing, if a key of the tenant that is not revoked has the same
+        name, ignoring case: names sign decisions.
         """
         fields = [text for field in _fields(credential).items() for text in field]
         commands = (
@@ -75,6 +86,20 @@ class Credentials:
                 pipe.hgetall(_key(digest.decode()))
             hashes = await await_redis(pipe.execute())
         return sort_by_age(_read(fields) for fields in hashes if fields)
+
+    async def record_use(self, key_id: str) -> None:
+        """Record that a key is in use. If Redis does not take it, a later use is recorded."""
+        if time.monotonic() - self._recorded.get(key_id, float("-inf")) < USE_SECONDS:
+            return
+        self._recorded[key_id] = time.monotonic()
+        with contextlib.suppress(StoreUnavailable):
+            now = await self._clock.now()
+            await await_redis(self._redis.hset(USES, key_id, now))
+
+    async def uses(self) -> Mapping[str, int]:
+        """The time (ms) of the last use of each key that was used, by its id."""
+        texts = decode_hash(await await_redis(self._redis.hgetall(USES)))
+        return {key_id: int(at) for key_id, at in texts.items()}
 
     async def ring(self) -> KeyRing:
         """All keys, with their persons and makers. They are read again only if a key was added:
@@ -159,6 +184,7 @@ def _fields(credential: Credential) -> dict[str, str]:
         "created_by_key": credential.created_by_key,
     }
     optional = {
+        "expires_at": credential.expires_at,
         "revoked_at": credential.revoked_at,
         "max_cost_usd_per_day": credential.max_cost_usd_per_day,
         "max_tokens_per_day": credential.max_tokens_per_day,
@@ -175,7 +201,8 @@ def _read(fields: dict[bytes, bytes]) -> Credential:
         scopes=tuple(Scope(scope) for scope in texts["scopes"].split()),
         created_at=int(texts["created_at"]),
         created_by=texts["created_by"],
-        revoked_at=int(texts["revoked_at"]) if "revoked_at" in texts else None,
+        expires_at=_number(texts, "expires_at"),
+        revoked_at=_number(texts, "revoked_at"),
         max_cost_usd_per_day=texts.get("max_cost_usd_per_day"),
         max_tokens_per_day=_number(texts, "max_tokens_per_day"),
         person=texts.get("person", ""),

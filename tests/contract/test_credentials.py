@@ -63,7 +63,7 @@ async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
     await credentials.revoke("k1", 3_000, ROOT)
     credential = await credentials.find(digest_secret("s1"))
     assert credential.revoked_at == 2_000
-    assert not credential.active
+    assert not credential.is_valid(2_000)
 
 
 async def test_no_secret_is_stored(redis_url):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from api.pages.rendering import render_page
-from api.pages.visitor import Visitor, require_visitor
+from api.pages.visitor import Admin
 from api.routes.audit import sealed_log
 from api.services import ServicesDep
-from jobs.model.credentials import Scope
 
 SHOWN = 100
 """Entries on one page."""
@@ -22,7 +21,7 @@ router = APIRouter()
 @router.get("/audit")
 async def audit_page(
     services: ServicesDep,
-    visitor: Annotated[Visitor, Depends(require_visitor(Scope.ADMIN))],
+    visitor: Admin,
     tenant: str | None = None,
     before: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:

@@ -52,6 +52,12 @@ def keys_command() -> None:
     help="The person who owns the key, for good; else a person of the key's name.",
 )
 @click.option("--tenant", metavar="NAME", help="The tenant of the key; else your key's tenant.")
+@click.option(
+    "--expires-days",
+    type=int,
+    metavar="N",
+    help="The key is no longer valid after N days; else it is valid until it is revoked.",
+)
 @limits
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
@@ -117,8 +123,8 @@ def list_keys(flags: Mapping[str, Any], *, as_json: bool) -> None:
         if as_json:
             print_json({"keys": keys})
             return
-        heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY")
-        Screen().rows((*heads, "PERSON", "MADE BY"), (_row(key) for key in keys))
+        heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "EXPIRES", "USED", "REVOKED")
+        Screen().rows((*heads, "PER DAY", "TODAY", "PERSON", "MADE BY"), map(_row, keys))
 
 
 @keys_command.command()
@@ -136,7 +142,8 @@ def revoke(flags: Mapping[str, Any], key_id: str, *, as_json: bool) -> None:
 
 
 def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
-    times = ((key[name] or "-")[:10] for name in ("created_at", "revoked_at"))
+    moments = ("created_at", "expires_at", "last_used_at", "revoked_at")
+    times = ((key.get(name) or "-")[:10] for name in moments)
     names = (key["id"], key["name"], key["tenant"], ",".join(key["scopes"]))
     owner = (key.get("person") or key["name"], key.get("created_by") or "-")
     return (*names, *times, format_limits(key), format_spent(key), *owner)

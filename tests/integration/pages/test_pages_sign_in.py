@@ -61,7 +61,7 @@ async def test_a_wrong_key_is_reported_and_opens_no_session(front):
     async with browser(front.app) as client:
         refused = await signed_in(client, "fettle_wrong")
         assert refused.status_code == 401
-        assert "unknown or revoked" in refused.text
+        assert "unknown, revoked or expired" in refused.text
         assert (await client.get("/app")).status_code == 303
 
 
