@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,6 +66,26 @@ async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
     credential = await credentials.find(digest_secret("s1"))
     assert credential.revoked_at == 2_000
     assert not credential.is_valid(2_000)
+
+
+async def test_a_key_is_valid_until_it_expires(credentials):
+    await credentials.add(replace(ADA, expires_at=5_000), digest_secret("s1"))
+    credential = await credentials.get("k1")
+    assert (credential.is_valid(4_999), credential.is_valid(5_000)) == (True, False)
+    assert ADA.is_valid(10**15)
+
+
+async def test_the_last_use_of_a_key_is_recorded_once_a_minute(credentials, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr("jobs.store.credentials.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    assert await credentials.uses() == {}
+    times = []
+    for delay in (0, 59, 60):
+        clock[0] = 100 + delay
+        await asyncio.sleep(0.002)
+        await credentials.record_use("k1")
+        times.append((await credentials.uses())["k1"])
+    assert times[0] == times[1] < times[2]
 
 
 async def test_no_secret_is_stored(redis_url):

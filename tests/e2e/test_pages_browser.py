@@ -490,7 +490,15 @@ def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
 
 SECTIONS = ("", "#evidence", "#activity", "#files")
 ON_A_PHONE = ("/app", *[f"/app/jobs/{{review}}{section}" for section in SECTIONS])
-PAGES = (*ON_A_PHONE, "/app/new", "/app/stats", "/app/system", "/app/audit", "/app/jobs/{done}")
+PAGES = (
+    *ON_A_PHONE,
+    "/app/new",
+    "/app/stats",
+    "/app/system",
+    "/app/audit",
+    "/app/access",
+    "/app/jobs/{done}",
+)
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,8 @@ def list_keys(flags: Mapping[str, Any], *, as_json: bool) -> None:
         if as_json:
             print_json({"keys": keys})
             return
-        heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "EXPIRES", "USED", "REVOKED")
-        Screen().rows((*heads, "PER DAY", "TODAY", "PERSON", "MADE BY"), map(_row, keys))
+        heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY")
+        Screen().rows((*heads, "PERSON", "MADE BY", "EXPIRES", "USED"), map(_row, keys))
 
 
 @keys_command.command()
@@ -142,11 +142,11 @@ def revoke(flags: Mapping[str, Any], key_id: str, *, as_json: bool) -> None:
 
 
 def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
-    moments = ("created_at", "expires_at", "last_used_at", "revoked_at")
-    times = ((key.get(name) or "-")[:10] for name in moments)
+    moments = ("created_at", "revoked_at", "expires_at", "last_used_at")
+    times = [(key.get(name) or "-")[:10] for name in moments]
     names = (key["id"], key["name"], key["tenant"], ",".join(key["scopes"]))
     owner = (key.get("person") or key["name"], key.get("created_by") or "-")
-    return (*names, *times, format_limits(key), format_spent(key), *owner)
+    return (*names, *times[:2], format_limits(key), format_spent(key), *owner, *times[2:])
 
 
 def format_spent(key: Mapping[str, Any]) -> str:

@@ -7,9 +7,11 @@ import asyncio
 import pytest
 import structlog
 from support.pages.api_front import client_of, settings_for, started
+from support.pages.pages_browser import visiting
 
 from api.http import event_stream
 from jobs.audit.entries import Actor
+from jobs.store.fleet import DAY_MS
 
 JOB = "/jobs/" + "0" * 20
 GUARDED = [
@@ -113,6 +115,24 @@ async def test_a_key_is_shown_once_listed_and_revoked(front):
             assert (await front.client.delete(f"/keys/{created['id']}")).status_code == 204
         assert (await ada.get("/jobs")).status_code == 401
     assert (await front.client.get("/keys")).json()["keys"][1]["revoked_at"] is not None
+
+
+async def test_an_expired_key_is_refused_by_the_api_and_its_session_ends(front, monkeypatch):
+    body = {"name": "ada", "scopes": ["read"], "expires_days": 1}
+    created = (await front.client.post("/keys", json=body)).json()
+    async with (
+        front.with_key(created["secret"]) as ada,
+        visiting(front.app, created["secret"]) as v,
+    ):
+        assert (await ada.get("/jobs")).status_code == 200
+        listed = (await front.client.get("/keys")).json()["keys"][1]
+        assert listed["last_used_at"] >= listed["created_at"]
+        assert listed["expires_at"][:10] > listed["created_at"][:10]
+        store, started_at = front.services.store, await front.services.store.now()
+        monkeypatch.setattr(type(store), "now", lambda _: asyncio.sleep(0, started_at + DAY_MS))
+        assert (await ada.get("/jobs")).status_code == 401
+        assert (await v.get("/app")).status_code == 303
+    assert f'"expires_at":"{created["expires_at"]}"' in (await front.client.get("/audit")).text
 
 
 async def test_the_configured_key_cannot_be_revoked_here(front):

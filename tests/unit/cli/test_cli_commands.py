@@ -394,7 +394,7 @@ def test_rebase(fettle, tiny):
 def test_keys(fettle, tiny):
     key = {"id": "k1", "name": "ada", "tenant": "default", "scopes": ["read"],
            "created_at": "2026-11-21T12:00:00Z", "revoked_at": None, "created_by": "operator",
-           "person": "Ada Lovelace"}  # fmt: skip
+           "person": "Ada Lovelace", "expires_at": "2027-01-01T00:00:00Z"}  # fmt: skip
     tiny.on("POST /keys", Answer(201, {**key, "secret": "fettle_s"}))
     tiny.on("GET /keys", Answer(200, {"keys": [key]}))
     tiny.on("DELETE /keys/k1", Answer(204, ""))
@@ -406,9 +406,11 @@ def test_keys(fettle, tiny):
     assert tiny.requests[-1].body["person"] == "Ada Lovelace"
     heads, row = (line.split("\t") for line in fettle("keys", "list")[1].splitlines())
     assert heads[:8] == ["ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY"]
-    assert heads[8:] == ["PERSON", "MADE BY"]
+    assert heads[8:] == ["PERSON", "MADE BY", "EXPIRES", "USED"]
     assert row[:8] == ["k1", "ada", "default", "read", "2026-11-21", "-", "-", "-"]
-    assert row[8:] == ["Ada Lovelace", "operator"]
+    assert row[8:] == ["Ada Lovelace", "operator", "2027-01-01", "-"]
+    fettle("keys", "create", "ada", "--scope", "read", "--expires-days", "90")
+    assert tiny.requests[-1].body == {"name": "ada", "scopes": ["read"], "expires_days": 90}
     assert fettle("keys", "revoke", "k1")[:2] == (0, "revoked: k1\n")
 
 
