@@ -56,8 +56,8 @@ FORBIDDEN = ProblemDefinition(
     "forbidden",
     403,
     "The key may not do this",
-    "The key is valid, but lacks the scope that `scope` names, or does not govern that tenant. "
-    "An admin can create a key with the scope.",
+    "The key is valid; `detail` gives the reason of the refusal. If the key lacks a scope, `scope` "
+    "names it: an admin can create a key with this scope.",
 )
 NOT_FOUND = ProblemDefinition(
     "not-found",

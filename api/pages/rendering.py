@@ -34,6 +34,7 @@ _FILTERS = (
     foreign_text.visible_path,
     foreign_text.signature,
     words.first_line,
+    words.json_text,
     quantities.plural,
     quantities.duration,
     words.roughly,

@@ -71,8 +71,7 @@ _BY_FOLDER = {
 }
 """Facts by the path, from the top or after a `/`."""
 _GENERATED = re.compile(
-    r"package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum|bun\.lockb"
-    r"|.*(\.(lock|map|min\.js|min\.css|pb\.go|snap)|_pb2(_grpc)?\.pyi?)"
+    _BY_NAME["lock file"] + r"|.*(\.(map|min\.js|min\.css|pb\.go|snap)|_pb2(_grpc)?\.pyi?)"
 )
 _TEST_NAME = re.compile(
     r"tests?(?:[._-].*)?|.*(?:[._-](?:test|spec)|Test)s?\.\w+|conftest\.py|.*\.t"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,6 +42,11 @@ _ENDS = {
 def first_line(text: str, width: int = 160) -> str:
     """An untrusted text's first line, cut to a width."""
     return foreign_text.first_line(foreign_text.visible(text), width)
+
+
+def json_text(value: object) -> str:
+    """The value as JSON in one line, with invisible characters as escapes."""
+    return foreign_text.visible(json.dumps(value, ensure_ascii=False))
 
 
 def repository_name(url: str) -> str:
