@@ -6,16 +6,14 @@ See ADR 32.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import structlog
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BeforeValidator
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api import problems
-from api.auth.caller import Admin, Reader, Submitter, keys_of_same_person
+from api.auth.caller import Admin, Reader, Submitter
 from api.http import links
 from api.http.answers import IdempotencyKey, as_json, receipt, submission_receipt
 from api.http.body import (
@@ -27,6 +25,7 @@ from api.http.body import (
     read_json,
     read_optional_json,
 )
+from api.listing import JobFilters, read_page
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
@@ -38,10 +37,9 @@ from api.submission.validation import check_job
 from jobs.audit.entries import Actor
 from jobs.blobs.directory import compute_digest
 from jobs.model.codec import dump
-from jobs.model.credentials import Credential, Scope
+from jobs.model.credentials import Credential
 from jobs.model.events import Event
 from jobs.model.record import JobRecord, Status
-from jobs.model.spec import JobKind
 from jobs.store import Charge, Idempotency
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.job import render_job, render_summary
@@ -127,10 +125,6 @@ async def _upload_digests(parts: FormParts) -> dict[str, str]:
     return {path: await compute_digest(content) for path, content in uploads.items()}
 
 
-EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
-"""An empty parameter, as in `?status=&label=`, is no filter."""
-
-
 @router.get(
     "/jobs",
     operation_id="list_jobs",
@@ -141,42 +135,23 @@ EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
 async def listing(
     services: ServicesDep,
     caller: Reader,
-    *,
+    filters: Annotated[JobFilters, Depends()],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
-    status: Annotated[Status | None, EMPTY_IS_NONE] = None,
-    label: Annotated[str | None, Query(max_length=100), EMPTY_IS_NONE] = None,
-    text: Annotated[str | None, Query(max_length=200), EMPTY_IS_NONE] = None,
-    kind: Annotated[JobKind | None, EMPTY_IS_NONE] = None,
-    waiting: Annotated[Literal["me"] | None, EMPTY_IS_NONE] = None,
-    override: Annotated[Literal["true"] | None, EMPTY_IS_NONE] = None,
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
 
-    `text` searches tasks, labels and ids for words or their prefixes; a job matches all of them. A
-    prefix matches at most eight words, the first in alphabetical order. A search with several
-    filters reads a limited number of jobs, the newest first: beyond it, `total` is a lower bound
-    and `total_exact` is false. A key has a limit of concurrent searches (429).
+    A job matches all filters. `text` searches tasks, labels and ids for words or their prefixes; a
+    job matches all of them. A prefix matches at most eight words, the first in alphabetical order.
+    A search with several filters, or with a period (`from`, `to`: when a job was submitted), reads
+    a limited number of jobs, in their order: beyond it, `total` is a lower bound and `total_exact`
+    is false. A key has a limit of concurrent searches (429).
     `waiting=me` lists the reviews that you may decide, the oldest first. It leaves out your own
     jobs where two others have to approve them, and those that you have approved. `override=true`
     lists jobs with an approval that overrode their evidence. Jobs that are not tasks are listed by
     their `kind`.
     """
-    if waiting and not caller.may(Scope.REVIEW):
-        return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))
-    searches = text or waiting or sum(map(bool, (status, label, override))) > 1
-    with services.searches.slot(caller.id) if searches else contextlib.nullcontext():
-        page = await services.store.page(
-            caller.tenant,
-            limit=limit,
-            offset=offset,
-            status=status,
-            label=label,
-            text=text or "",
-            kind=kind or JobKind.TASK,
-            override=override is not None,
-            waits_for=await keys_of_same_person(services, caller) if waiting else None,
-        )
+    page = await read_page(services, caller, filters, limit, offset)
     now = await services.store.now() if page.records else 0
     fleet = await fleet_for(services, page.records)
     jobs = [

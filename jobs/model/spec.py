@@ -176,6 +176,19 @@ class Repo:
     bundle: str | None = None
     """The digest of a git bundle that came with the request."""
 
+    @property
+    def name(self) -> str | None:
+        """See `repository_name`; None for an uploaded repository."""
+        return repository_name(self.url) if self.url else None
+
+
+def repository_name(url: str) -> str:
+    """A repository's address without its scheme, its user and its ending:
+    `git.example.org/team/app`. A name is its own name."""
+    address = url.rstrip("/").removesuffix(".git").rpartition("://")[2]
+    host, slash, path = address.partition("/")
+    return host.rpartition("@")[2].lower() + slash + path
+
 
 @dataclass(frozen=True, slots=True)
 class Rebase:

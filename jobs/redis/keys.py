@@ -20,9 +20,9 @@ fettle:slots:{provider}     list    times of its last and next requests; expires
 fettle:hold:{model}         string  no call of the model is made until it expires
 fettle:capabilities         hash    the abilities of models' servers that workers learned, by model
 fettle:turn:{name}          string  the lock of work for the fleet; expires
-fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label, those with an
-                                    override; jobs of another kind than tasks have their own, after
-                                    `:kind:{k}`
+fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, label, person, model,
+                                    repository, conversation, and those with an override; jobs of
+                                    another kind than tasks have their own, after `:kind:{k}`
 fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person may not approve
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
 fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation
@@ -253,24 +253,13 @@ def once(tenant: str, idempotency_key: str) -> str:
     return f"{PREFIX}once:{_encode_tenant(tenant)}:{idempotency_key}"
 
 
-def listing(
-    tenant: str,
-    *,
-    status: str | None = None,
-    label: str | None = None,
-    override: bool = False,
-    kind: str = "task",
-) -> str:
-    """Sorted set of job ids by creation time. `override`: only jobs with an approval that overrode
-    their evidence."""
+def listing(tenant: str, field: str = "", value: str = "", *, kind: str = "task") -> str:
+    """Sorted set of job ids by creation time: only jobs with this value in this field. `override`
+    has no value; without a field, all jobs."""
     base = f"{PREFIX}jobs:{_encode_tenant(tenant)}"
     if kind != "task":
         base = f"{base}:kind:{kind}"
-    if status is not None:
-        return f"{base}:status:{status}"
-    if label is not None:
-        return f"{base}:label:{label}"
-    return f"{base}:override" if override else base
+    return ":".join(filter(None, (base, field, value)))
 
 
 def delivery(delivery_id: str) -> str:

@@ -176,10 +176,9 @@ def creation(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[RedisComm
         record.spec.priority,
         record.created_at + IN_LINE_MS,
     )
-    yield ("ZADD", _listing(record), record.created_at, record.id)
+    for name in _permanent_listings(record):
+        yield ("ZADD", name, record.created_at, record.id)
     yield from _list_by_status(record)
-    for label in record.spec.labels:
-        yield ("ZADD", _listing(record, label=label), record.created_at, record.id)
     yield from search.queue_for_index(record)
     yield _count_change(record)
 
@@ -206,7 +205,7 @@ def change_of_record(
     yield from _index(after)
     if before.status is not after.status:
         yield from _count_status(before, -1)
-        yield ("ZREM", _listing(after, status=before.status), after.id)
+        yield ("ZREM", _listing(after, "status", before.status), after.id)
         yield from _list_by_status(after)
     yield from _update_ineligible_approvers(before, after)
     if before.override is not after.override:
@@ -253,11 +252,9 @@ def removal(
     yield ("UNLINK", *job.all, *once)
     yield from _count_status(record, -1)
     yield ("ZREM", keys.FINISHED, record.id)
-    yield ("ZREM", _listing(record), record.id)
-    yield ("ZREM", _listing(record, status=record.status), record.id)
-    for label in record.spec.labels:
-        yield ("ZREM", _listing(record, label=label), record.id)
-    yield ("ZREM", _listing(record, override=True), record.id)
+    changing = (_listing(record, "status", record.status), _listing(record, "override"))
+    for name in (*_permanent_listings(record), *changing):
+        yield ("ZREM", name, record.id)
     yield from search.remove_from_index(record, words)
     yield _count_change(record)
     for entry in entries:
@@ -326,12 +323,12 @@ def _index(record: JobRecord) -> Iterator[RedisCommand]:
 
 def _list_by_status(record: JobRecord) -> Iterator[RedisCommand]:
     yield from _count_status(record, 1)
-    yield ("ZADD", _listing(record, status=record.status), record.created_at, record.id)
+    yield ("ZADD", _listing(record, "status", record.status), record.created_at, record.id)
 
 
 def _list_override(record: JobRecord) -> RedisCommand:
     """List the job by its override, or remove it: a restart from the task discards the approval."""
-    name = _listing(record, override=True)
+    name = _listing(record, "override")
     return (
         ("ZADD", name, record.created_at, record.id)
         if record.override
@@ -339,16 +336,22 @@ def _list_override(record: JobRecord) -> RedisCommand:
     )
 
 
-def _listing(
-    record: JobRecord,
-    *,
-    status: str | None = None,
-    label: str | None = None,
-    override: bool = False,
-) -> str:
-    return keys.listing(
-        record.tenant, status=status, label=label, override=override, kind=record.spec.kind
-    )
+def _permanent_listings(record: JobRecord) -> Sequence[str]:
+    """The listings that have the job until it is removed."""
+    spec = record.spec
+    values = [
+        ("person", record.person or record.submitted_by),
+        ("conversation", record.conversation_id),
+        ("model", spec.model),
+        ("repository", spec.repo.name if spec.repo else None),
+        *(("label", label.strip()) for label in spec.labels),
+    ]
+    by_value = (_listing(record, field, value) for field, value in values if value)
+    return (_listing(record), *by_value)
+
+
+def _listing(record: JobRecord, field: str = "", value: str = "") -> str:
+    return keys.listing(record.tenant, field, value, kind=record.spec.kind)
 
 
 def _update_ineligible_approvers(before: JobRecord, after: JobRecord) -> Iterator[RedisCommand]:

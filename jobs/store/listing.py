@@ -40,6 +40,19 @@ class SearchBounds:
     """Up to this number, the search also counts the jobs that follow the page."""
 
 
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A period in ms; None: no bound."""
+
+    start: int | None = None
+    """Inclusive."""
+    end: int | None = None
+    """Exclusive."""
+
+
+ALWAYS = Period()
+
+
 class Listing(Clock):
     """A part of RedisStore."""
 
@@ -74,24 +87,33 @@ class Listing(Clock):
         limit: int,
         offset: int,
         status: Status | None = None,
-        label: str | None = None,
         text: str = "",
         kind: JobKind = JobKind.TASK,
         override: bool = False,
         waits_for: Collection[str] | None = None,
+        period: Period = ALWAYS,
+        oldest_first: bool | None = None,
+        **values: str | None,
     ) -> JobPage:
-        """A tenant's jobs that match all arguments, newest first.
+        """A tenant's jobs that match all arguments, newest first; with `oldest_first`, or by
+        default with `waits_for`, oldest first.
 
         `text`: a search (see `jobs.store.search`). `override`: only jobs with an approval that
         overrode their evidence. `waits_for`: only jobs that wait for the decision of the person
-        with these identity keys (see `jobs.model.people`), oldest first."""
+        with these identity keys (see `jobs.model.people`). `period`: when the jobs were submitted.
+        `values`: a `label`, a `person`, a `model`, the name of a `repository`, or the id of a
+        `conversation`; None: any."""
+        oldest_first = waits_for is not None if oldest_first is None else oldest_first
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
         statuses = waits | ({status} if status is not None else set())
-        listings = [keys.listing(tenant, status=name, kind=kind) for name in sorted(statuses)]
-        if label is not None:
-            listings.append(keys.listing(tenant, label=label, kind=kind))
+        listings = [keys.listing(tenant, "status", name, kind=kind) for name in sorted(statuses)]
+        listings += (
+            keys.listing(tenant, field, value, kind=kind)
+            for field, value in values.items()
+            if value is not None
+        )
         if override:
-            listings.append(keys.listing(tenant, override=True, kind=kind))
+            listings.append(keys.listing(tenant, "override", kind=kind))
         groups = [[name] for name in listings or [keys.listing(tenant, kind=kind)]]
         if text:
             word_sets = await self._job_sets(tenant, words_of_search(text))
@@ -99,14 +121,18 @@ class Listing(Clock):
                 return JobPage((), 0)
             groups += word_sets
         excluded = await self._sets_without_vote(tenant, waits_for or ())
-        if len(groups) == 1 and waits_for is None:
-            total, ids = await self._slice(groups[0][0], limit, offset)
+        if len(groups) == 1 and waits_for is None and period == ALWAYS:
+            total, ids = await self._slice(groups[0][0], limit, offset, oldest_first=oldest_first)
             return await self._load_page(ids, total)
-        order = "newest" if waits_for is None else "oldest"
         sets: list[str | int] = [len(groups)]
         for group in (*groups, excluded):
             sets += [len(group), *group]
-        total, ids, exact = await self._search(order, sets, limit, offset)
+        ends = (period.start, period.end) if oldest_first else (period.end, period.start)
+        bounds = [
+            "oldest" if oldest_first else "newest",
+            *("" if at is None else at for at in ends),
+        ]
+        total, ids, exact = await self._search(bounds, sets, limit, offset)
         return replace(await self._load_page(ids, total), is_exact=exact)
 
     async def _sets_without_vote(self, tenant: str, identity_keys: Collection[str]) -> list[str]:
@@ -120,19 +146,22 @@ class Listing(Clock):
         return [name for name, exists in zip(names, existing, strict=True) if exists]
 
     async def _search(
-        self, order: str, sets: Sequence[str | int], limit: int, offset: int
+        self, bounds: Sequence[str | int], sets: Sequence[str | int], limit: int, offset: int
     ) -> tuple[int, list[bytes], bool]:
-        """The number of matches so far, the ids of the page, and whether the number is exact."""
+        """The number of matches so far, the ids of the page, and whether the number is exact.
+
+        `bounds`: the order, and the times at which the search starts and ends; '': no bound."""
+        order, score, end = bounds
         enough = offset + limit + 1  # one match after the page shows that there are more
         lookups, total, page = 0, 0, list[bytes]()
-        score, last_id = "0", ""
+        last_id = ""
         while lookups < self._bounds.lookups:
             counting = lookups < self._bounds.counting_lookups
             max_matches = self._bounds.lookups if counting else enough - total
             if max_matches <= 0:
                 break
             max_lookups = min(LOOKUPS_PER_CALL, self._bounds.lookups - lookups)
-            args = [order, score, last_id, max_matches, max_lookups, *sets]
+            args = [order, score, last_id, end, max_matches, max_lookups, *sets]
             used, score, last_id, is_last, ids = await self._find_in_turn(args)
             lookups += used
             page += ids[max(offset - total, 0) : max(offset + limit - total, 0)]
@@ -160,11 +189,14 @@ class Listing(Clock):
         groups = await self._words.job_sets(tenant, words)
         return groups if groups and all(groups) else None
 
-    async def _slice(self, listing: str, limit: int, offset: int) -> tuple[int, list[bytes]]:
+    async def _slice(
+        self, listing: str, limit: int, offset: int, *, oldest_first: bool
+    ) -> tuple[int, list[bytes]]:
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.zcard(listing)
             # by rank and not by score: Redis walks to an offset by score step by step
-            pipe.zrevrange(listing, offset, offset + max(limit, 1) - 1)  # -1 is the last element
+            last = offset + max(limit, 1) - 1  # -1 is the last element
+            pipe.zrange(listing, offset, last, desc=not oldest_first)
             total, ids = await await_redis(pipe.execute())
         return total, ids[:limit]
 
@@ -182,7 +214,7 @@ class Listing(Clock):
         """The number of a tenant's jobs by status."""
         async with self.redis.pipeline(transaction=False) as pipe:
             for status in Status:
-                pipe.zcard(keys.listing(tenant, status=status))
+                pipe.zcard(keys.listing(tenant, "status", status))
             return dict(zip(Status, await await_redis(pipe.execute()), strict=True))
 
     async def queue_depth(self) -> Mapping[Priority, int]:
@@ -199,7 +231,7 @@ class Listing(Clock):
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.info("memory")
             for kind in JobKind:
-                pipe.zcard(keys.listing(tenant, status=Status.QUEUED, kind=kind))
+                pipe.zcard(keys.listing(tenant, "status", Status.QUEUED, kind=kind))
             pipe.hlen(keys.behind(tenant))
             memory, *queued, behind = await await_redis(pipe.execute())
         limit = int(memory.get("maxmemory") or memory.get("total_system_memory") or 0)

@@ -10,8 +10,9 @@ from jobs.audit.entries import Actor
 from jobs.model.credentials import Signer
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
-from jobs.model.spec import JobKind
+from jobs.model.spec import JobKind, Repo, repository_name
 from jobs.store import Charge
+from jobs.store.listing import Period
 
 ANN, BOB, CAT = Signer("ann"), Signer("bob", "k-bob"), Signer("cat", "k-cat")
 
@@ -130,3 +131,43 @@ async def test_a_page_has_the_costs(service):
     await service.store.charge(record.id, [Charge("a", "critic", "m", 1, 2, "0.5")])
     page = await service.store.page(TENANT, limit=10, offset=0)
     assert [charge.cost_usd for charge in page.charges[record.id]] == ["0.5"]
+
+
+async def test_jobs_are_found_by_submitter_model_repository_and_conversation(service):
+    plain = await service.submit("a")
+    repo = Repo(url="ssh://git@Git.Example.org/team/app.git")
+    other = await service.submit("b", model="groq:x", repo=repo, conversation_id=plain.id)
+    for values, expected in (
+        ({"person": "ann"}, [other.id, plain.id]),
+        ({"person": "bob"}, []),
+        ({"model": "groq:x"}, [other.id]),
+        ({"repository": repository_name("https://git.example.org/team/app/")}, [other.id]),
+        ({"conversation": plain.id}, [other.id, plain.id]),
+        ({"conversation": plain.id, "model": "groq:x", "status": Status.QUEUED}, [other.id]),
+        ({"conversation": other.id}, []),
+    ):
+        assert await ids(service, **values) == expected, values
+    job(await service.operations.cancel(other.id, "ann"))
+    assert await service.operations.delete(other.id, Actor("ann")) is None
+    assert await ids(service, repository="git.example.org/team/app") == []
+    assert await ids(service, conversation=plain.id) == [plain.id]
+
+
+async def test_a_period_and_an_order_select_jobs_by_their_submission(service):
+    times, job_ids = list[int](), list[str]()
+    for number in range(5):
+        record = await service.submit(f"word {number}")
+        times.append(record.created_at)
+        job_ids.append(record.id)
+        while await service.store.now() == record.created_at:
+            pass
+    assert await ids(service, oldest_first=True) == job_ids
+    for words in ("", "word"):
+        between = Period(times[1], times[4])
+        assert await ids(service, period=between, text=words) == job_ids[3:0:-1]
+        assert await ids(service, period=between, text=words, oldest_first=True) == job_ids[1:4]
+        assert await ids(service, period=Period(end=times[1]), text=words) == job_ids[:1]
+        assert await ids(service, period=Period(times[4]), text=words) == job_ids[4:]
+        assert await ids(service, period=Period(times[4] + 1), text=words) == []
+        first = await service.store.page(TENANT, limit=1, offset=1, period=between, text=words)
+        assert ([r.id for r in first.records], first.total) == ([job_ids[2]], 3)

@@ -8,6 +8,7 @@ from typing import Any
 
 from api.http import foreign_text
 from api.quantities import plural
+from jobs.model import spec
 from jobs.view.verdict import Level
 
 _UNITS = (("day", 86_400), ("h", 3_600), ("min", 60))
@@ -50,9 +51,8 @@ def json_text(value: object) -> str:
 
 
 def repository_name(url: str) -> str:
-    """A repository's address without its scheme and its ending: `git.example.org/team/app`."""
-    address = url.rstrip("/").removesuffix(".git")
-    return first_line(address.partition("://")[2] or address, 80)
+    """The name of a repository, for a page."""
+    return first_line(spec.repository_name(url), 80)
 
 
 def roughly(value: float) -> str:

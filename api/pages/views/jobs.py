@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.listing import JobFilters, read_page
 from api.pages.format import words
 from api.pages.inbox import read_waiting
 from api.pages.polling import render_polled, unchanged
 from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Visitor
-from api.routes.jobs import EMPTY_IS_NONE
 from api.services import Services, ServicesDep, fleet_for
 from jobs.model.record import Status
 from jobs.model.spec import JobKind
@@ -32,36 +32,27 @@ is not counted as a change."""
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """The filters of a list of jobs, and the page's number (from 1)."""
+    """The filters of a list of jobs, as parameters of its address, and the page's number (from
+    1)."""
 
-    status: str = ""
-    label: str = ""
-    text: str = ""
-    kind: str = ""
-    number: int = 1
+    filters: JobFilters
+    parameters: Mapping[str, str]
+    number: int
 
-    @property
-    def any(self) -> bool:
-        """Whether there is a filter."""
-        return bool(self.status or self.label or self.text or self.kind)
-
-    def href(self, path: str = "/app", **changed: Any) -> str:
-        """The address of this list, or of one with something changed."""
-        values = {**asdict(self), **changed}
-        values["page"] = values.pop("number")
-        query = urlencode({name: value for name, value in values.items() if value not in ("", 1)})
+    def href(self, path: str = "/app", page: int = 1, **changed: str) -> str:
+        """The address of the first page, or of another page, of this list or of one with something
+        changed; an empty value removes a filter."""
+        values = {**self.parameters, **changed, "page": "" if page == 1 else str(page)}
+        query = urlencode({name: value for name, value in values.items() if value})
         return f"{path}?{query}" if query else path
 
 
 async def list_query(
-    status: Annotated[Status | None, EMPTY_IS_NONE] = None,
-    label: Annotated[str, Query(max_length=100)] = "",
-    text: Annotated[str, Query(max_length=200)] = "",
-    kind: Annotated[JobKind | None, EMPTY_IS_NONE] = None,
+    filters: Annotated[JobFilters, Depends()],
     number: Annotated[int, Query(alias="page", ge=1, le=1_000_000)] = 1,
 ) -> ListQuery:
     """A dependency: the query."""
-    return ListQuery(status or "", label.strip(), text.strip(), kind or "", number)
+    return ListQuery(filters, filters.parameters, number)
 
 
 ListQueryDep = Annotated[ListQuery, Depends(list_query)]
@@ -112,7 +103,7 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
     # First, so that the next poll sees a change during the reads below.
     version, then = await _standing(services, visitor)
     page, waiting, now = await asyncio.gather(
-        _read_page(services, visitor, query),
+        read_page(services, visitor.credential, query.filters, ROWS, (query.number - 1) * ROWS),
         read_waiting(services, visitor, limit=0),
         services.store.now(),
     )
@@ -128,22 +119,6 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
     mark = _mark(version, then, BUSY_SECONDS if is_busy else QUIET_SECONDS)
     rows = await render_polled("jobs_rows.html", mark, visitor=visitor, query=query, **values)
     return {**values, **rows}
-
-
-async def _read_page(services: Services, visitor: Visitor, query: ListQuery) -> JobPage:
-    """The page of jobs."""
-    searches = query.text or (query.status and query.label)
-    key_id = visitor.credential.id
-    with services.searches.slot(key_id) if searches else contextlib.nullcontext():
-        return await services.store.page(
-            visitor.credential.tenant,
-            limit=ROWS,
-            offset=(query.number - 1) * ROWS,
-            status=Status(query.status) if query.status else None,
-            label=query.label or None,
-            text=query.text,
-            kind=JobKind(query.kind or JobKind.TASK),
-        )
 
 
 def _rows(page: JobPage, now: int, fleet: FleetState | None) -> list[dict[str, Any]]:

@@ -4,16 +4,20 @@
 -- position at which it stopped, and the next call continues there.
 --
 -- ARGV[1] newest / oldest first
--- ARGV[2] score and ARGV[3] id of the job to continue after; an empty id: start at the beginning
--- ARGV[4] the highest number of jobs   ARGV[5] the highest number of lookups
+-- ARGV[2] score and ARGV[3] id of the job to continue after; an empty score: start at the beginning;
+--         an empty id: start with the jobs of this score if the oldest are first, else with the jobs below it
+-- ARGV[4] the score at which the search ends: the last score if the newest jobs are first, else the first score
+--         that is left out; empty: no end
+-- ARGV[5] the highest number of jobs   ARGV[6] the highest number of lookups
 --         n, then n groups: m, then m sorted sets; a job must be in at least one of them
 --         n, then n excluded sorted sets; a job must be in none of them
 -- The score of all sets is the creation of a job. The script walks through the smallest group, and looks up
 -- its jobs in the other groups, smaller groups first.
 --
 -- Returns {lookups, score and id of the last job that it visited, 1 if there are no further jobs else 0, {id...}}.
-local newest, limit, max_lookups = ARGV[1] ~= 'oldest', tonumber(ARGV[4]), tonumber(ARGV[5])
-local at = 5
+local newest, limit, max_lookups = ARGV[1] ~= 'oldest', tonumber(ARGV[5]), tonumber(ARGV[6])
+local end_score = tonumber(ARGV[4])
+local at = 6
 local function next_value() at = at + 1; return ARGV[at] end
 local function next_list()
   local values = {}
@@ -96,6 +100,12 @@ local function members(among, jobs)
   return inside
 end
 
+local function after_end(job)
+  if not end_score then return false end
+  if newest then return job[2] < end_score end
+  return job[2] >= end_score
+end
+
 local function only(jobs, inside, expected)
   local remaining = {}
   for _, job in ipairs(jobs) do
@@ -105,10 +115,11 @@ local function only(jobs, inside, expected)
 end
 
 local from, more, matches = nil, true, {}
-if ARGV[3] ~= '' then from = {ARGV[3], tonumber(ARGV[2])} end
+if ARGV[2] ~= '' then from = {ARGV[3], tonumber(ARGV[2])} end
 while more and lookups < max_lookups and #matches < limit do
   local jobs
   jobs, more = next_batch(from)
+  while #jobs > 0 and after_end(jobs[#jobs]) do jobs[#jobs], more = nil, false end
   from = jobs[#jobs] or from
   for _, group in ipairs(groups) do jobs = only(jobs, members(group.sets, jobs), true) end
   jobs = only(jobs, members(excluded, jobs), false)

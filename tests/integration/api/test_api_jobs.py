@@ -167,6 +167,28 @@ async def test_a_listing_is_newest_first_with_its_total(front):
     assert all_of_them["total"] == 5
 
 
+async def test_a_listing_has_filters_for_submitter_model_repository_conversation_and_date(front):
+    repo = {"url": "https://git.example.org/team/app.git"}
+    first = await front.submit("first")
+    second = await front.submit("second", model="groq:x", conversation_id=first)
+    third = await front.submit("third", repo=repo, review=True)
+    day = (await front.job(first))["created_at"]
+    for query, expected in (
+        ({"person": "development"}, [third, second, first]),
+        ({"person": "ann"}, []),
+        ({"model": "groq:x", "label": " "}, [second]),
+        ({"repository": "git.example.org/team/app"}, [third]),
+        ({"repository": repo["url"], "status": "queued"}, [third]),
+        ({"conversation": first, "sort": "oldest"}, [first, second]),
+        ({"from": day, "sort": "oldest"}, [first, second, third]),
+        ({"to": day}, []),
+        ({"from": "2020-01-01", "to": "2020-01-02"}, []),
+    ):
+        listed = (await front.client.get("/jobs", params=query)).json()
+        assert [job["id"] for job in listed["jobs"]] == expected, query
+        assert listed["total"] == len(expected)
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -177,6 +199,9 @@ async def test_a_listing_is_newest_first_with_its_total(front):
         ("status=done", "status"),
         (f"label={'x' * 101}", "label"),
         ("limit=x", "limit"),
+        ("sort=size", "sort"),
+        ("from=yesterday", "from"),
+        ("from=2026-02-01&to=2026-01-01", "from"),
     ],
 )
 async def test_a_bad_query_is_named(front, query, field):

@@ -240,6 +240,16 @@ async def test_the_list_shows_waiting_jobs_and_is_sent_again_only_after_a_change
         only = (await client.get("/app", params={"label": "x&y"})).text
         assert ("bold" in only, f"job-{job_id}" in only) == (True, False)
         assert "No job matches" in (await client.get("/app?status=running")).text
+        sought = "?person=development&from=2026-01-01&sort=oldest&label=x%26y"
+        listed = (await client.get(f"/app{sought}")).text
+        assert f"job-{job_id}" not in listed
+        assert "bold" in listed
+        for field in ('name="person" value="development"', 'type="date" value="2026-01-01"'):
+            assert field in listed
+        kept = re.search(r'href="([^"]*status=failed)"', listed).group(1)
+        assert all(
+            part in kept for part in ("person=development", "from=2026-01-01", "sort=oldest")
+        )
 
 
 async def test_another_tenants_job_has_no_page(front):

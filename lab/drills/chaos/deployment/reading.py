@@ -158,7 +158,7 @@ async def _indexes(redis: Redis, tenant: str) -> Indexes:
         finished=await _set(redis, keys.FINISHED),
         lines=lines,
         listed={
-            status: await _set(redis, keys.listing(tenant, status=status)) for status in Status
+            status: await _set(redis, keys.listing(tenant, "status", status)) for status in Status
         },
         counts={name.decode(): int(count) for name, count in counts.items()},
         once=once,
