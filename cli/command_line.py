@@ -56,6 +56,10 @@ SECTIONS = (
                 "cli.commands.jobs.lifecycle:retry_command",
                 "Retry a failed or cancelled job as a new job, which continues its work.",
             ),
+            "fork": (
+                "cli.commands.jobs.lifecycle:fork_command",
+                "Run a job again as a new job, with another model, task or start.",
+            ),
             "rebase": (
                 "cli.commands.jobs.lifecycle:rebase_command",
                 "Merge a job's approved change with the present state of its branch.",

@@ -7,9 +7,10 @@ Each operation returns the new record, or a Refusal with the reason why the comm
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Unpack
 
 from jobs.audit.entries import Actor
 from jobs.commits import UNKNOWN, Commits
@@ -21,7 +22,8 @@ from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loade
 from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
 from jobs.transitions import lifecycle, rebase, retry
-from jobs.transitions.lifecycle import Change, Policy, Refusal
+from jobs.transitions.lifecycle import Change, Policy, Refusal, Submitter
+from jobs.transitions.reviews import list_authors
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +60,17 @@ class Operations:
         tenant: str,
         spec: JobSpec,
         *,
-        by: str,
-        key_id: str = "",
-        person: str = "",
-        request_id: str = "",
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
+        **submitter: Unpack[Submitter],
     ) -> Submission | Refusal:
         """Put a job on record; it is durable when this returns (J1). If the job of the same
         `idempotency` key is on record, return that job: the key is a guard of the commit.
 
         `blobs` are the digests of the bytes that came with it.
         """
-        job_id = new_job_id()
         now = await self.store.now()
-        change = lifecycle.submit(
-            job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
-        )
+        change = lifecycle.submit(new_job_id(), tenant, spec, now, **submitter)
         return await self._create(change, idempotency, blobs)
 
     async def find_submission(
@@ -92,63 +88,77 @@ class Operations:
         job_id: str,
         spec: JobSpec | None = None,
         *,
-        by: str,
-        key_id: str = "",
-        person: str = "",
-        request_id: str = "",
         idempotency: Idempotency | None = None,
+        **submitter: Unpack[Submitter],
     ) -> Submission | Refusal:
         """Add a job that continues a failed or cancelled job. `spec`: the spec of that job with
         other terms; None: its spec, unchanged."""
-        loaded = await self.store.load(job_id)
-        if loaded is None:
-            return UNKNOWN
-        events = await self.store.events(job_id)
-        retry_id = new_job_id()
-        change = retry.retry_as_new_job(
-            loaded.record,
-            events,
-            retry_id,
-            loaded.now,
-            spec=spec,
-            by=by,
-            request_id=request_id,
-            key_id=key_id,
-            person=person,
-        )
-        if isinstance(change, Refusal):
-            return change
-        return await self._create(change, idempotency, parent=loaded.record)
+
+        async def retry_of(parent: Loaded) -> Change | Refusal:
+            events = await self.store.events(job_id)
+            return retry.retry_as_new_job(
+                parent.record, events, new_job_id(), parent.now, spec=spec, **submitter
+            )
+
+        return await self._derive(job_id, retry_of, idempotency)
 
     async def rebase_as_new_job(
         self,
         job_id: str,
         spec: JobSpec | None = None,
         *,
-        by: str,
-        key_id: str = "",
-        person: str = "",
-        request_id: str = "",
         idempotency: Idempotency | None = None,
+        **submitter: Unpack[Submitter],
     ) -> Submission | Refusal:
         """Add a job that starts from the approved change of a job that has ended. `spec`: the spec
         of that job with other terms; None: its spec, unchanged."""
-        loaded = await self.store.load(job_id)
-        if loaded is None:
+
+        async def rebase_of(parent: Loaded) -> Change | Refusal:
+            return rebase.rebase_as_new_job(
+                parent.record, new_job_id(), parent.now, spec=spec, **submitter
+            )
+
+        return await self._derive(job_id, rebase_of, idempotency)
+
+    async def fork_as_new_job(
+        self,
+        job_id: str,
+        spec: JobSpec,
+        *,
+        idempotency: Idempotency | None = None,
+        blobs: Sequence[str] = (),
+        **submitter: Unpack[Submitter],
+    ) -> Submission | Refusal:
+        """Add a job with this `spec`, which starts from files of another job in any state. The
+        authors of that job are also authors of the fork.
+
+        `blobs` are the digests of further bytes that the fork refers to.
+        """
+
+        async def fork_of(parent: Loaded) -> Change:
+            record = parent.record
+            authors, tenant, now = list_authors(record), record.tenant, parent.now
+            return lifecycle.submit(
+                new_job_id(), tenant, spec, now, authors=authors, fork_of=record.id, **submitter
+            )
+
+        return await self._derive(job_id, fork_of, idempotency, blobs)
+
+    async def _derive(
+        self,
+        job_id: str,
+        derive: Callable[[Loaded], Awaitable[Change | Refusal]],
+        idempotency: Idempotency | None,
+        blobs: Sequence[str] = (),
+    ) -> Submission | Refusal:
+        """Add a job that derives from another job, and refers to the bytes of that job."""
+        parent = await self.store.load(job_id)
+        if parent is None:
             return UNKNOWN
-        change = rebase.rebase_as_new_job(
-            loaded.record,
-            new_job_id(),
-            loaded.now,
-            spec=spec,
-            by=by,
-            request_id=request_id,
-            key_id=key_id,
-            person=person,
-        )
+        change = await derive(parent)
         if isinstance(change, Refusal):
             return change
-        return await self._create(change, idempotency, parent=loaded.record)
+        return await self._create(change, idempotency, blobs, parent.record)
 
     async def claim(
         self,

@@ -6,7 +6,19 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.pages import sign_in, static
-from api.pages.views import access, audit, changes, deployment, inbox, job, jobs, live, new, review
+from api.pages.views import (
+    access,
+    audit,
+    changes,
+    deployment,
+    inbox,
+    job,
+    jobs,
+    live,
+    new,
+    review,
+    threads,
+)
 from api.pages.visitor import Reader
 from api.routes import downloads
 
@@ -17,7 +29,7 @@ async def with_session(request: Request, visitor: Reader) -> None:
 
 
 router = APIRouter(include_in_schema=False)
-for part in (jobs, inbox, job, changes, live, review):
+for part in (jobs, inbox, job, changes, live, review, threads):
     router.include_router(part.router, prefix="/app")
 router.include_router(downloads.router, prefix="/app", dependencies=[Depends(with_session)])
 for part in (new, deployment, access, audit, sign_in, static):

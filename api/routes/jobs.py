@@ -29,10 +29,10 @@ from api.listing import JobFilters, read_page
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
-from api.schemas.job_request import JobRequest, RetryRequest
+from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
 from api.services import Services, ServicesDep, find_job, fleet_for
 from api.submission import new_jobs
-from api.submission.job_spec import request_digest, retry_digest
+from api.submission.job_spec import derived_digest, request_digest
 from api.submission.validation import check_job
 from jobs.audit.entries import Actor
 from jobs.blobs.directory import compute_digest
@@ -262,11 +262,51 @@ async def retry(
     from the beginning.
     """
     terms = await read_optional_json(request, RetryRequest(), services.settings)
-    digest = retry_digest(job_id, terms)
+    digest = derived_digest("retry", job_id, terms)
     once = Idempotency(idempotency_key, digest) if idempotency_key else None
     return submission_receipt(
         await new_jobs.replay(services, caller, once)
         or await new_jobs.retry(services, caller, job_id, terms, request.scope["request_id"], once)
+    )
+
+
+@router.post(
+    "/jobs/{job_id}/fork",
+    operation_id="fork_job",
+    status_code=202,
+    response_model=JobReceipt,
+    summary="Run a job again",
+    responses={
+        **makes_job(),
+        **body_responses(
+            problems.NOT_FOUND,
+            problems.KEY_REUSED,
+            problems.QUEUE_FULL,
+            problems.BUDGET_TAKEN,
+            problems.STORE_FULL,
+        ),
+    },
+    openapi_extra=with_body(ForkRequest, required=False),
+)
+async def fork(
+    request: Request,
+    job_id: str,
+    services: ServicesDep,
+    caller: Submitter,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Make a new job from a job in any state: the same request on the files that the job started
+    from, with the changes in the body.
+
+    With `revision`, the new job starts from the files that this revision left. The new job has a
+    conversation of its own, and pays for its own model calls. `GET /compare` compares both.
+    """
+    changes = await read_optional_json(request, ForkRequest(), services.settings)
+    digest = derived_digest("fork", job_id, changes)
+    once = Idempotency(idempotency_key, digest) if idempotency_key else None
+    return submission_receipt(
+        await new_jobs.replay(services, caller, once)
+        or await new_jobs.fork(services, caller, job_id, changes, request.scope["request_id"], once)
     )
 
 

@@ -117,6 +117,7 @@ class Spec(ResponseModel):
     priority: Priority = Field(description="the order among waiting jobs")
     labels: list[str] = Field(description="labels to find the job by")
     retry_of: str | None = Field(None, description="the job that this one retries")
+    fork_of: str | None = Field(None, description="the job with the files that it started from")
     review_expires_seconds: int | None = Field(
         None, description="seconds until a review expires; null: never"
     )

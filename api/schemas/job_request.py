@@ -131,6 +131,32 @@ class RetryRequest(Terms):
     )
 
 
+class ForkRequest(RetryRequest):
+    """What is different in the fork of a job. A field that is not sent does not change; a term that
+    is null is the operator's default."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"revision": 1, "model": "groq:llama-3.3-70b-versatile"}]}
+    )
+
+    revision: int | None = Field(
+        None,
+        ge=1,
+        description="start from the files that this revision left; else from the files that the "
+        "original started from",
+    )
+    prompt: str | None = Field(
+        None,
+        min_length=1,
+        max_length=TASK_CHARACTERS,
+        pattern=patterns.SOME_TEXT,
+        description="the task, in place of the original's task and of its `steps`",
+    )
+    checks: ChecksRequest | None = Field(
+        None, description="acceptance tests, in place of the original's"
+    )
+
+
 def _kind(file: object) -> str | None:
     if isinstance(file, str):
         return "text"

@@ -14,6 +14,7 @@ from typing import Any
 
 from api.http.body import FormParts
 from api.http.field_errors import refuse
+from api.quantities import plural
 from api.schemas.checks import CaseRequest, ChecksRequest, VerificationRequest
 from api.schemas.fields import KeptFile
 from api.schemas.job_request import JobRequest
@@ -28,6 +29,7 @@ from jobs.model.record import JobRecord
 from jobs.model.spec import CASES_PATH, CheckSpec, JobSpec, Repo
 from jobs.store import ENTRIES_KEPT
 from jobs.store.blob_index import PinnedBlobs
+from jobs.view.work import workspaces_of_revisions
 
 
 async def store_inputs(
@@ -101,6 +103,35 @@ async def start_files(services: Services, record: JobRecord) -> Manifest:
     submitted = await manifest.load(services.blobs, record.spec.workspace)
     earlier = await manifest.load(services.blobs, await _earlier_workspace(services, record))
     return earlier.with_files(submitted.files, frozenset())
+
+
+async def store_start_of_fork(
+    services: Services, original: JobRecord, revision: int | None
+) -> tuple[str | None, list[str]]:
+    """Store the files that a fork starts from: those that `original` started from, or those that a
+    revision of it left. A fork of a job on a repository starts from the same commit.
+
+    Returns the digest of their manifest, and the digests that the fork refers to. Raises
+    RefusedRequest, a 422, if the job has no such revision.
+    """
+    if revision is None:
+        start = await start_files(services, original)
+        present = await manifest.load(services.blobs, original.workspace)
+        start = replace(start, base=present.base)
+    else:
+        start = await _files_of_revision(services, original, revision)
+    digests = list({entry.digest for entry in start.files.values()})
+    await services.store.blobs.pin(digests)
+    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
+    return await blobs.put(start.dump()) if start != Manifest() else None, digests
+
+
+async def _files_of_revision(services: Services, original: JobRecord, revision: int) -> Manifest:
+    workspaces = workspaces_of_revisions(await services.store.events(original.id))
+    if revision not in workspaces:
+        message = f"the job has ended {plural(len(workspaces), 'revision')}"
+        refuse([FieldError(field="revision", message=message, limit=len(workspaces))])
+    return await manifest.load(services.blobs, workspaces[revision])
 
 
 async def check_follow_up(services: Services, caller: Credential, name: str | None) -> None:

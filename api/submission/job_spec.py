@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from api.schemas.checks import VerificationRequest
 from api.schemas.fields import RequestModel
-from api.schemas.job_request import JobRequest, RetryRequest, Terms
+from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest, Terms
 from jobs.budgets import Cap, make_cap
+from jobs.model.record import JobRecord
 from jobs.model.spec import (
     DEFAULT_TIMEOUT_SECONDS,
     CheckSpec,
@@ -58,9 +59,21 @@ def retry_spec(request: RetryRequest, earlier: JobSpec, settings: ApiSettings) -
     """The spec of a retry: the earlier job's with the terms that the request sets, and with as many
     approvals as the operator requires today."""
     spec = _with_approvals(earlier, settings)
-    if not request.model_fields_set:
-        return spec
-    return _with_terms(spec, request, request.model_fields_set, settings)
+    changed_terms = request.model_fields_set & Terms.model_fields.keys()
+    return _with_terms(spec, request, changed_terms, settings) if changed_terms else spec
+
+
+def fork_spec(request: ForkRequest, earlier: JobRecord, settings: ApiSettings) -> JobSpec:
+    """The spec of a fork: a job with a conversation of its own. The files of a revision contain the
+    rebased change already."""
+    spec = replace(
+        retry_spec(request, earlier.spec, settings),
+        conversation_id=None,
+        retry_of=None,
+        fork_of=earlier.id,
+        rebase=None if request.revision else earlier.spec.rebase,
+    )
+    return replace(spec, task=request.prompt, steps=()) if request.prompt else spec
 
 
 def rebase_spec(earlier: JobSpec, settings: ApiSettings) -> JobSpec:
@@ -108,10 +121,11 @@ def request_digest(request: RequestModel, uploads: Mapping[str, str] = NO_DIGEST
     return _sha256("".join((request.model_dump_json(exclude_defaults=True), *files)))
 
 
-def retry_digest(job_id: str, request: RetryRequest) -> str:
-    """The identity of a retry: its job, and the fields that were sent."""
+def derived_digest(origin: Literal["retry", "fork"], job_id: str, request: RetryRequest) -> str:
+    """The identity of a retry or a fork: its job, and the fields that were sent."""
     sent = request.model_dump_json(exclude_unset=True) if request.model_fields_set else ""
-    return _sha256(f"retry of {job_id}{sent}") if sent else f"retry of {job_id}"
+    identity = f"{origin} of {job_id}{sent}"
+    return _sha256(identity) if sent else identity
 
 
 def _with_terms(

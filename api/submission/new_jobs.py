@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TypedDict
 
 import structlog
@@ -11,17 +12,24 @@ from api.http.body import NO_PARTS, FormParts
 from api.http.field_errors import refuse
 from api.refusals import from_refusal
 from api.schemas.checks import VerificationRequest
-from api.schemas.job_request import JobRequest, RetryRequest
+from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
 from api.services import Services, check_conversation, find_job
 from api.submission.admission import check_token_limit
 from api.submission.inputs import (
     check_follow_up,
     store_checks,
     store_inputs,
+    store_start_of_fork,
     store_verified_files,
 )
-from api.submission.job_spec import rebase_spec, retry_spec, spending_limit, verification_spec
-from api.submission.validation import approver_errors, check_retry
+from api.submission.job_spec import (
+    fork_spec,
+    rebase_spec,
+    retry_spec,
+    spending_limit,
+    verification_spec,
+)
+from api.submission.validation import approver_errors, check_fork, check_retry
 from jobs.model.credentials import Credential, Signer
 from jobs.model.spec import JobSpec
 from jobs.service import Submission
@@ -112,6 +120,34 @@ async def retry(
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(await services.operations.retry_as_new_job(job_id, spec, **signature))
     log.info("job retried", job_id=submitted.record.id, retry_of=job_id, new=submitted.is_new)
+    return submitted
+
+
+async def fork(
+    services: Services,
+    caller: Credential,
+    job_id: str,
+    request: ForkRequest,
+    request_id: str,
+    idempotency: Idempotency | None = None,
+) -> Submission:
+    """Run a job again as a new job. Raises RefusedRequest: 404, 409, 422, 429, 503; BlobMissing."""
+    original = (await find_job(services, caller, job_id)).record
+    await check_token_limit(services.store, request)
+    spec = fork_spec(request, original, services.settings)
+    check_fork(request, spec, services.settings)
+    _check_approvers(spec, caller, list_authors(original))
+    await _check_admission(services, caller, spec)
+    workspace, digests = await store_start_of_fork(services, original, request.revision)
+    spec = replace(spec, workspace=workspace)
+    if request.checks is not None:
+        blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
+        spec = replace(spec, checks=await store_checks(blobs, request.checks))
+    signature = _sign(caller, request_id, idempotency)
+    submitted = _accepted(
+        await services.operations.fork_as_new_job(job_id, spec, **signature, blobs=digests)
+    )
+    log.info("job forked", job_id=submitted.record.id, fork_of=job_id, new=submitted.is_new)
     return submitted
 
 

@@ -14,7 +14,7 @@ from api.http.body import BODY_SETTING, NO_PARTS, FormParts, too_large
 from api.http.field_errors import refuse
 from api.schemas.checks import MOST_BYTES, ChecksRequest, VerificationRequest
 from api.schemas.fields import KeptFile
-from api.schemas.job_request import JobRequest, RetryRequest, Terms
+from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest, Terms
 from api.schemas.problem import FieldError
 from api.submission.job_spec import new_spec
 from jobs.blobs.manifest import normalize_path
@@ -77,6 +77,13 @@ def check_retry(request: RetryRequest, spec: JobSpec, settings: ApiSettings) -> 
         if spec.repo is None:
             errors += _setup_errors(spec.setup)
     refuse(errors)
+
+
+def check_fork(request: ForkRequest, spec: JobSpec, settings: ApiSettings) -> None:
+    """Raise RefusedRequest, a 422, if a fork may not have this spec."""
+    check_retry(request, spec, settings)
+    if request.checks is not None:
+        refuse(_refuse_with_repo("checks") if spec.repo else check_errors(request.checks))
 
 
 def check_verification(request: VerificationRequest, settings: ApiSettings) -> None:
@@ -296,7 +303,11 @@ def repository_errors(request: JobRequest, bundle: bytes | None) -> Iterator[Fie
         yield FieldError(field="bundle", message=message)
     for name in NOT_WITH_REPO:
         if getattr(request, name):
-            yield FieldError(field=name, message="does not go with a repository: leave it out")
+            yield from _refuse_with_repo(name)
+
+
+def _refuse_with_repo(name: str) -> Iterator[FieldError]:
+    yield FieldError(field=name, message="does not go with a repository: leave it out")
 
 
 def _setup_errors(setup: str | None) -> Iterator[FieldError]:

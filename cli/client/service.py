@@ -137,6 +137,11 @@ class Service:
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         return self._receipt("POST", f"{_path(job_id)}/retry", json=terms or None, headers=headers)
 
+    def fork(self, job_id: str, changes: Mapping[str, Any]) -> Job:
+        """POST /jobs/{id}/fork: the new job."""
+        headers = {"Idempotency-Key": secrets.token_hex(16)}
+        return self._receipt("POST", f"{_path(job_id)}/fork", json=changes or None, headers=headers)
+
     def rebase(self, job_id: str) -> Job:
         """POST /jobs/{id}/rebase: the new job."""
         headers = {"Idempotency-Key": secrets.token_hex(16)}

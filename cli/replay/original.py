@@ -30,8 +30,8 @@ OF_JOBS_THAT_ARE_REFUSED = {"max_cost_usd", "max_tokens", "conversation_id", "re
 effect."""
 WITH_OTHER_VALUES = {"model", "checks", "repo"}
 """`fetch_original` sets them: a recording as the model, fetched files, a fixed commit."""
-NOT_REPEATED = {"deliver", "kind"}
-"""A replay delivers nothing, and its kind is always a task."""
+NOT_REPEATED = {"deliver", "kind", "fork_of"}
+"""A replay delivers nothing, its kind is always a task, and it sends the files of a fork."""
 OMITTED_FIELDS = (
     WITHOUT_EFFECT_ON_THE_WORK
     | ABOUT_TIMES_OF_REVIEWS

@@ -53,6 +53,8 @@ class SubmittedData(TypedDict):
     """The job that it retries."""
     rebase_of: NotRequired[str]
     """The job with the change that it rebases."""
+    fork_of: NotRequired[str]
+    """The job with the files that it starts from."""
 
 
 class StartedData(TypedDict):

@@ -91,6 +91,8 @@ class JobSpec:
     """The caller's words by which listings select jobs."""
     retry_of: str | None = None
     """The id of the job that this job retries."""
+    fork_of: str | None = None
+    """The id of the job that this job runs again, with other terms or from other files."""
     review_expires_seconds: int | None = None
     """How long a review waits for a person before `on_expiry` applies. None: for ever."""
     on_expiry: OnExpiry = OnExpiry.STAY

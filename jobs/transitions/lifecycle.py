@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Required, TypedDict
 from zlib import crc32
 
+from jobs.model.credentials import Signer
 from jobs.model.events import NewEvent
 from jobs.model.record import Cause, JobRecord, Lease, Reason, Result, Status, Wait
 from jobs.model.review import Review, ReviewKind
@@ -58,6 +60,15 @@ class Policy:
     """How long after a job's deadline a worker may take to record its end."""
 
 
+class Submitter(TypedDict, total=False):
+    """The submitter of a new job: see the fields of `JobRecord`."""
+
+    by: Required[str]
+    key_id: str
+    person: str
+    request_id: str
+
+
 def submit(
     job_id: str,
     tenant: str,
@@ -65,11 +76,17 @@ def submit(
     now: int,
     *,
     by: str,
-    request_id: str,
+    request_id: str = "",
     key_id: str = "",
     person: str = "",
+    authors: tuple[Signer, ...] = (),
+    **origin: str,
 ) -> Change:
-    """A new job, due at once, with its first hint in flight."""
+    """A new job, due at once, with its first hint in flight.
+
+    `authors`: the authors of the work that it starts from. `origin`: the id of the job that it
+    derives from, as `retry_of`, `rebase_of` or `fork_of`.
+    """
     record = JobRecord(
         id=job_id,
         tenant=tenant,
@@ -84,6 +101,7 @@ def submit(
         key_id=key_id,
         person=person,
         request_id=request_id,
+        authors=authors,
     )
     data = {
         "by": by,
@@ -92,6 +110,7 @@ def submit(
         "review": spec.review,
         "model": spec.model,
         "priority": spec.priority,
+        **origin,
     }
     return Change(record, (NewEvent("submitted", "submitted", data),))
 

@@ -11,11 +11,12 @@ See ADR 59.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Unpack
 
 from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec, Rebase, Repo
 from jobs.transitions import lifecycle
-from jobs.transitions.lifecycle import Change, Refusal
+from jobs.transitions.lifecycle import Change, Refusal, Submitter
 from jobs.transitions.reviews import list_authors
 
 
@@ -24,11 +25,8 @@ def rebase_as_new_job(
     job_id: str,
     now: int,
     *,
-    by: str,
-    request_id: str = "",
-    key_id: str = "",
-    person: str = "",
     spec: JobSpec | None = None,
+    **submitter: Unpack[Submitter],
 ) -> Change | Refusal:
     """A new job that rebases the approved change of `parent` onto the branch of its delivery, or
     else onto the ref of its spec."""
@@ -46,12 +44,10 @@ def rebase_as_new_job(
         questions=False,
         questions_expire_seconds=None,
     )
-    change = lifecycle.submit(
-        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
+    authors = list_authors(parent)
+    return lifecycle.submit(
+        job_id, parent.tenant, spec, now, authors=authors, rebase_of=parent.id, **submitter
     )
-    (submitted,) = change.events
-    submitted = replace(submitted, data={**submitted.data, "rebase_of": parent.id})
-    return Change(replace(change.after, authors=list_authors(parent)), (submitted,))
 
 
 def _find_change(parent: JobRecord) -> tuple[Repo, Rebase] | Refusal:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Unpack
 
 from jobs.model.events import WORK, Event, NewEvent, events_since_restart
 from jobs.model.record import RESTART, JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
-from jobs.transitions.lifecycle import Change, Refusal
+from jobs.transitions.lifecycle import Change, Refusal, Submitter
 from jobs.transitions.reviews import list_authors
 
 
@@ -26,11 +27,8 @@ def retry_as_new_job(
     job_id: str,
     now: int,
     *,
-    by: str,
-    request_id: str = "",
-    key_id: str = "",
-    person: str = "",
     spec: JobSpec | None = None,
+    **submitter: Unpack[Submitter],
 ) -> Change | Refusal:
     """A new job that retries `parent`, which has these `events`. `spec`: the terms of the retry;
     None: the parent's spec."""
@@ -38,15 +36,13 @@ def retry_as_new_job(
         detail = f"the job is {parent.status}: only a failed or cancelled job can be retried"
         return Refusal("not_failed", detail, parent.status)
     spec = replace(spec or parent.spec, retry_of=parent.id, conversation_id=parent.conversation_id)
+    authors = list_authors(parent)
     change = lifecycle.submit(
-        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
+        job_id, parent.tenant, spec, now, authors=authors, retry_of=parent.id, **submitter
     )
-    change = replace(change, after=replace(change.after, authors=list_authors(parent)))
-    (submitted,) = change.events
-    submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
     started = parent.attempts > 0 or parent.inherits is not None
     if parent.cannot_continue or parent.graph == RESTART or not started:
-        return replace(change, events=(submitted,))
+        return change
     record = replace(
         change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph
     )
@@ -57,7 +53,7 @@ def retry_as_new_job(
         for event in events_since_restart(events)
         if event.kind in WORK and event.kind not in excluded_kinds
     )
-    return Change(record, (submitted, *work))
+    return Change(record, (*change.events, *work))
 
 
 def work_event_keys(keys: Iterable[str]) -> list[str]:

@@ -68,6 +68,13 @@ def list_approvals(events: Sequence[Event]) -> list[Event]:
     return list(approvals.values())
 
 
+def workspaces_of_revisions(events: Sequence[Event]) -> dict[int, str | None]:
+    """The digests of the manifests that the revisions of the work left, by their numbers. Null: no
+    files. A person's edit belongs to the revision that it edits."""
+    verified = (event.data for event in events_since_restart(events) if event.kind == "verified")
+    return {data["revision"]: data["workspace"] for data in verified}
+
+
 def list_artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
     """The newest version of each artifact, by name."""
     return {artifact["name"]: artifact for artifact in _all_artifacts(events)}

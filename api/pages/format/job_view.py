@@ -26,7 +26,7 @@ from jobs.store import Charge
 from jobs.transitions.reviews import vote_refusal
 from jobs.view.job import format_time, render_job
 from jobs.view.queueing import FleetState
-from jobs.view.work import read_critique
+from jobs.view.work import read_critique, workspaces_of_revisions
 
 log = structlog.get_logger(__name__)
 
@@ -102,6 +102,7 @@ def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, A
         "shown_runs": shown_runs(job),
         "barred": _barred(story, visitor),
         "revision": _revision(job),
+        "revisions": sorted(workspaces_of_revisions(story.events)),
         "steps": plan_steps(job),
         "url": f"{base_url}/app/jobs/{story.record.id}",
         "api_url": f"{base_url}/jobs/{story.record.id}",

@@ -95,6 +95,7 @@ LEFT_OUT = {
     "conversation_id": "a hidden field of a follow-up",
     "retry_of": "a button on the page of a job that has ended",
     "rebase": "a button on the page of a job whose branch has moved",
+    "fork_of": "a button on the page of a job",
     "kind": "verifications have no form: programs submit them",
 }
 """Fields of a job that the form does not have, and the reasons."""

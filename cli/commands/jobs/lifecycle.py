@@ -79,6 +79,38 @@ def retry_command(
 
 @click.command(epilog=HELP)
 @click.argument("job_id", metavar="ID")
+@click.option(
+    "--at",
+    "revision",
+    type=click.IntRange(1),
+    metavar="REVISION",
+    help="Start from the files that this revision left, else from the original's start.",
+)
+@click.option("--prompt", metavar="TEXT", help="The task, in place of the original's.")
+@term_options
+@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the new job as one JSON object; with --no-wait its id and status.",
+)
+@click.pass_obj
+def fork_command(
+    flags: Mapping[str, Any], /, job_id: str, *, no_wait: bool, as_json: bool, **changes: Any
+) -> int:
+    """Run the job ID again as a new job, with the changes that the options name.
+
+    The original may be in any state. `fettle compare` compares both results. The command follows
+    the new job as `fettle run` does.
+    """
+    with open_service(flags) as service:
+        job = service.fork(job_id, set_fields(changes))
+        return follow_new_job(service, job, no_wait=no_wait, as_json=as_json)
+
+
+@click.command(epilog=HELP)
+@click.argument("job_id", metavar="ID")
 @click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
 @click.option(
     "--json",

@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import pytest
 from structlog.testing import capture_logs
-from support.pages.api_front import a_run, charge, done, settings_for, started, text
+from support.pages.api_front import RESULT, a_run, charge, done, settings_for, started, text
 from support.pages.pages_browser import visiting
 
 from api.http import event_stream
@@ -131,6 +131,30 @@ async def test_a_job_is_retried_with_other_terms(front):
         assert (spec["review"], spec["model"]) == (True, None)
         refused = await visit.post(f"/app/jobs/{job_id}/retry", data={"model": "evil:x"})
         assert refused.status_code == 422
+
+
+async def test_the_page_of_a_finished_job_has_a_follow_up_and_a_fork(front):
+    job_id = await front.submit("begin", model="groq:x")
+    lease = await front.claim(job_id)
+    verified = {"revision": 1, "workspace": None, "holds": True, "problem": None, "command": None}
+    await front.add_events(
+        lease, ("verified", {**verified, "source": None, "run": None, "experiments": []})
+    )
+    done(await front.services.operations.succeed(lease, RESULT, "did it"))
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert len(set(re.findall(r' id="([^"]+)"', html))) == html.count(' id="'), "unique ids"
+        assert '<option value="1">those that revision 1 left</option>' in html
+        sent = await visit.post(f"/app/jobs/{job_id}/follow-up", data={"task": "go on\r\n"})
+        follow_up = await front.job(sent.headers["hx-redirect"].rpartition("/")[2])
+        assert (follow_up["conversation_id"], follow_up["spec"]["task"]) == (job_id, "go on")
+        assert follow_up["spec"]["model"] == "groq:x"
+        empty = await visit.post(f"/app/jobs/{job_id}/follow-up", data={"task": " "})
+        assert empty.status_code == 422
+        changes = {"prompt": "a\r\nb", "revision": "1", "model": "groq:y", "review": ""}
+        sent = await visit.post(f"/app/jobs/{job_id}/fork", data=changes)
+        spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
+        assert (spec["fork_of"], spec["task"], spec["model"]) == (job_id, "a\nb", "groq:y")
 
 
 async def test_every_field_of_a_job_can_be_filled_in(front):

@@ -40,7 +40,8 @@ DECIDED = {
     "digest": "0" * 64,
 }
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20, "rebase_of": "0" * 20},
+    "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20, "rebase_of": "0" * 20,
+                  "fork_of": "0" * 20},
     "started": {"attempt": 1, "worker": "w"},
     "fetch_started": {"url": "https://git.example/a.git", "ref": None},
     "setup_left_out": {"command": "npm ci"},

@@ -370,6 +370,15 @@ def test_drain(fettle, tiny):
     assert "`fettle doctor` names the workers" in error
 
 
+def test_fork(fettle, tiny):
+    tiny.on("POST /jobs/j1/fork", Answer(202, job(id="j2", status="queued")))
+    assert fettle("fork", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")
+    changes = ("--at", "2", "--model", "groq:x", "--prompt", "Use a heap.")
+    fettle("fork", "j1", "--no-wait", *changes)
+    bodies = [request.body for request in tiny.requests]
+    assert bodies == [None, {"revision": 2, "model": "groq:x", "prompt": "Use a heap."}]
+
+
 def test_retry(fettle, tiny):
     tiny.on("POST /jobs/j1/retry", Answer(202, job(id="j2", status="queued")))
     assert fettle("retry", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")

@@ -1,0 +1,50 @@
+"""New jobs from a job's page: a follow-up, and a fork."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from api.pages.forms import as_request, form_values
+from api.pages.rendering import go_to
+from api.pages.visitor import Submitter
+from api.schemas.job_request import ForkRequest, JobRequest
+from api.services import ServicesDep, find_job
+from api.submission import new_jobs
+from api.submission.validation import check_job
+
+router = APIRouter()
+
+
+@router.post("/jobs/{job_id}/follow-up")
+async def follow_up(
+    job_id: str, request: Request, services: ServicesDep, visitor: Submitter
+) -> Response:
+    """Submit the next task of the job's conversation, with the job's model and review, and go to
+    the page of the new job."""
+    record = (await find_job(services, visitor.credential, job_id)).record
+    values = await form_values(request, services.settings)
+    terms: dict[str, Any] = {"model": record.spec.model, "review": record.spec.review}
+    if record.spec.review:
+        terms["approvals"] = max(record.spec.approvals, services.settings.review_approvals)
+    task = {"task": values.get("task", "").strip(), "conversation_id": record.conversation_id}
+    job = as_request(JobRequest, {**task, **terms})
+    spec = check_job(job, len(job.model_dump_json()), services.settings)
+    request_id = request.scope["request_id"]
+    submitted = await new_jobs.submit(services, visitor.credential, job, spec, request_id)
+    return go_to(request, f"/app/jobs/{submitted.record.id}")
+
+
+@router.post("/jobs/{job_id}/fork")
+async def fork(
+    job_id: str, request: Request, services: ServicesDep, visitor: Submitter
+) -> Response:
+    """Run the job again with the changes of the form, and go to the page of the new job. An empty
+    field changes nothing."""
+    values = await form_values(request, services.settings)
+    changes = as_request(ForkRequest, {name: value for name, value in values.items() if value})
+    submitted = await new_jobs.fork(
+        services, visitor.credential, job_id, changes, request.scope["request_id"]
+    )
+    return go_to(request, f"/app/jobs/{submitted.record.id}")

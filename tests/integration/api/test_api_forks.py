@@ -1,0 +1,161 @@
+"""Forks over HTTP: a job that runs again as a new job, and the comparison of both."""
+
+from __future__ import annotations
+
+import pytest
+from support.pages.api_front import RESULT, done, settings_for, started
+
+from api.schemas.job import Job
+from jobs.blobs import manifest
+from jobs.blobs.manifest import Manifest
+from jobs.retention import Retention, remove_unreferenced
+
+AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
+BASE = "c0ffee" + "0" * 34
+VERIFIED = {
+    "source": "job",
+    "command": "pytest -q",
+    "run": "r1",
+    "holds": True,
+    "problem": None,
+    "experiments": [],
+}
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def ended(front, job_id, *revisions, base=None):
+    """End a job whose revisions left these files, {path: bytes} each."""
+    lease = await front.claim(job_id)
+    for number, files in enumerate(revisions, 1):
+        workspace = Manifest(
+            (await manifest.load(front.services.blobs, await save(front, files))).files, base=base
+        )
+        digest = await front.services.blobs.put(workspace.dump())
+        digests = [digest, *(entry.digest for entry in workspace.files.values())]
+        data = {**VERIFIED, "revision": number, "workspace": digest}
+        await front.add_events(lease, ("verified", data), workspace=digest, blobs=digests)
+        lease = await reclaimed(front, lease)
+    done(await front.services.operations.succeed(lease, RESULT, "done"))
+
+
+async def reclaimed(front, lease):
+    """The lease of the next attempt: an attempt appends each of its events once."""
+    done(await front.services.operations.requeue(lease, "drained", "stopping"))
+    return await front.claim(lease.job_id)
+
+
+async def save(front, files):
+    return await manifest.save(front.services.blobs, files)
+
+
+async def forked(front, job_id, client=None, **changes):
+    answer = await (client or front.client).post(f"/jobs/{job_id}/fork", json=changes or None)
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+async def files_of(front, job_id, at="start"):
+    listed = (await front.client.get(f"/jobs/{job_id}/files", params={"at": at})).json()["files"]
+    return {file["path"]: (await front.client.get(file["href"])).text for file in listed}
+
+
+async def test_a_fork_is_a_job_of_its_own_that_starts_from_the_same_files(front):
+    terms = {"model": "groq:x", "labels": ["l"], "verify": ["pytest"], "steps": ["one"]}
+    first = await front.submit("fix it", files={"a.py": "1"}, **terms)
+    await ended(front, first, {"a.py": b"2", "b.py": b"new"})
+    again = await forked(front, first, model="groq:y", max_cost_usd="2")
+    job = Job.model_validate(await front.job(again))
+    assert (job.spec.task, job.spec.labels, job.spec.steps) == ("fix it", ["l"], ["one"])
+    assert (job.spec.model, job.spec.max_cost_usd) == ("groq:y", "2")
+    assert (job.spec.fork_of, job.spec.retry_of, job.conversation_id) == (first, None, again)
+    assert await files_of(front, again) == {"a.py": "1"}
+    (event,) = await front.services.store.events(again)
+    assert event.data["fork_of"] == first
+    assert (await front.job(first))["status"] == "succeeded"
+
+
+async def test_a_fork_may_start_from_the_files_of_a_revision(front):
+    first = await front.submit("fix it", files={"a.py": "1", "old.py": "x"}, steps=["one"])
+    await ended(front, first, {"a.py": b"2"}, {"a.py": b"3", "b.py": b"new"})
+    starts = [
+        await files_of(front, await forked(front, first, revision=revision)) for revision in (1, 2)
+    ]
+    assert starts == [{"a.py": "2"}, {"a.py": "3", "b.py": "new"}]
+    other = await forked(front, first, revision=1, prompt="now add tests")
+    spec = (await front.job(other))["spec"]
+    assert (spec["task"], spec["steps"]) == ("now add tests", [])
+    answer = await front.client.post(f"/jobs/{first}/fork", json={"revision": 3})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "revision")
+    assert answer.json()["errors"][0]["message"] == "the job has ended 2 revisions"
+
+
+async def test_a_fork_outlives_its_original(front):
+    first = await front.submit("fix it", files={"a.py": "1"})
+    await ended(front, first, {"a.py": b"two"})
+    again = await forked(front, first, revision=1)
+    assert (await front.client.delete(f"/jobs/{first}")).status_code == 204
+    await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
+    assert await files_of(front, again) == {"a.py": "two"}
+
+
+async def test_a_fork_of_a_follow_up_has_the_files_of_the_earlier_jobs(front):
+    first = await front.submit("begin", files={"a.py": "1"})
+    await ended(front, first, {"a.py": b"2", "b.py": b"new"})
+    follow_up = await front.submit("go on", conversation_id=first, files={"c.py": "3"})
+    again = await forked(front, follow_up)
+    assert await files_of(front, again) == {"a.py": "2", "b.py": "new", "c.py": "3"}
+    await front.claim(again)  # it waits for no job of the conversation
+
+
+async def test_a_fork_on_a_repository_starts_from_the_same_commit(front):
+    repo = {"url": "https://git.example.org/team/app.git", "ref": "main"}
+    first = await front.submit("fix it", repo=repo)
+    await ended(front, first, {"a.py": b"2"}, base=BASE)
+    for changes, files in (({}, []), ({"revision": 1}, ["a.py"])):
+        record = (await front.services.store.load(await forked(front, first, **changes))).record
+        start = await manifest.load(front.services.blobs, record.workspace)
+        assert (start.base, list(start.files), record.spec.repo.ref) == (BASE, files, "main")
+
+
+async def test_a_fork_may_have_other_checks(front):
+    first = await front.submit("fix it", checks={"files": {"test_a.py": "def test(): pass\n"}})
+    same, other = (
+        await forked(front, first),
+        await forked(front, first, checks={"files": {"test_b.py": "def test(): pass\n"}}),
+    )
+    assert list(await files_of(front, same, "checks")) == ["test_a.py"]
+    assert list(await files_of(front, other, "checks")) == ["test_b.py"]
+    on_repository = await front.submit("fix", repo={"url": "https://git.example.org/a.git"})
+    body = {"checks": {"files": {"test_a.py": "x"}}}
+    answer = await front.client.post(f"/jobs/{on_repository}/fork", json=body)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "checks")
+
+
+async def test_a_repeated_request_is_the_same_fork(front):
+    first = await front.submit()
+    path, headers = f"/jobs/{first}/fork", {"Idempotency-Key": "once"}
+    answer, again = [await front.client.post(path, headers=headers) for _ in range(2)]
+    assert (answer.json()["id"], again.status_code) == (again.json()["id"], 202)
+    other = await front.client.post(path, headers=headers, json={"prompt": "x"})
+    assert other.json()["type"] == "/problems/idempotency-key-reused"
+
+
+async def test_the_author_of_the_original_cannot_approve_its_fork(front):
+    async with front.with_key(await front.key("submit", "review")) as ada:
+        first = await front.submit(by=ada, review=True, approvals=2)
+    async with front.with_key(await front.key("submit", name="grace")) as grace:
+        again = await forked(front, first, grace)
+    record = (await front.services.store.load(again)).record
+    assert ([person.name for person in record.authors], record.submitted_by) == (["ada"], "grace")
+
+
+async def test_another_tenant_and_a_read_only_key_cannot_fork(front):
+    first = await front.submit()
+    for scopes, tenant, status in ((("submit",), "other", 404), (("read",), "default", 403)):
+        async with front.with_key(await front.key(*scopes, tenant=tenant, name=tenant)) as stranger:
+            assert (await stranger.post(f"/jobs/{first}/fork")).status_code == status
