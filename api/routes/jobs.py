@@ -146,10 +146,10 @@ async def listing(
     A search with several filters, or with a period (`from`, `to`: when a job was submitted), reads
     a limited number of jobs, in their order: beyond it, `total` is a lower bound and `total_exact`
     is false. A key has a limit of concurrent searches (429).
-    `waiting=me` lists the reviews that you may decide, the oldest first. It leaves out your own
-    jobs where two others have to approve them, and those that you have approved. `override=true`
-    lists jobs with an approval that overrode their evidence. Jobs that are not tasks are listed by
-    their `kind`.
+    `waiting=me` lists the reviews that you may decide, the longest wait first. It leaves out your
+    own jobs where two others have to approve them, and those that you have approved.
+    `override=true` lists jobs with an approval that overrode their evidence. Jobs that are not
+    tasks are listed by their `kind`.
     """
     page = await read_page(services, caller, filters, limit, offset)
     now = await services.store.now() if page.records else 0

@@ -12,6 +12,8 @@ fettle:job:{id}:decided     list    the job's members of fettle:decisions
 fettle:job:{id}:blobs       set     digests of the bytes that the job refers to
 fettle:due                  zset    jobs that are queued or running, by `due_at`
 fettle:awaiting_review      zset    jobs that wait for a person, by the sweeper's next look (+inf)
+fettle:reviews:{tenant}     hash    jobs that wait for a person: the place of each in an inbox
+                                    (jobs.view.inbox)
 fettle:finished             zset    jobs that are final, by their end
 fettle:blobs:references     hash    digest: how many jobs refer to it
 fettle:blobs:loose          zset    digests without a reference, by the time they lost it
@@ -285,6 +287,11 @@ def audit_log(tenant: str) -> str:
 def audit_head(tenant: str) -> str:
     """Hash: seq, hash, signed_day, signed_seq, trimmed_seq."""
     return f"{PREFIX}audit:head:{_encode_tenant(tenant)}"
+
+
+def reviews(tenant: str) -> str:
+    """Hash: the stored `jobs.view.inbox.WaitingReview` of each job that waits for a person."""
+    return f"{PREFIX}reviews:{_encode_tenant(tenant)}"
 
 
 def ineligible_approvers(tenant: str, mark: str) -> str:

@@ -33,6 +33,7 @@ from jobs.store import search
 from jobs.store.types import ENTRIES_KEPT, Charge, ConversationEntry, Writes
 from jobs.transitions.change import IN_LINE_MS, Counts
 from jobs.transitions.reviews import ineligible_approvers
+from jobs.view.inbox import WaitingReview
 
 REPLICATION_MS = 1_000
 """How long replicas may take to confirm a write. It is less than the time limit of a connection."""
@@ -317,8 +318,10 @@ def _index(record: JobRecord) -> Iterator[RedisCommand]:
     if awaits_review:
         look_at = record.review.look_at if record.review else None
         yield ("ZADD", keys.AWAITING_REVIEW, "+inf" if look_at is None else look_at, record.id)
+        yield ("HSET", keys.reviews(record.tenant), record.id, WaitingReview.of(record).stored())
     else:
         yield ("ZREM", keys.AWAITING_REVIEW, record.id)
+        yield ("HDEL", keys.reviews(record.tenant), record.id)
 
 
 def _list_by_status(record: JobRecord) -> Iterator[RedisCommand]:

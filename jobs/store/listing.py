@@ -23,9 +23,12 @@ from jobs.redis.keys import JobKeys
 from jobs.store.search import JOBS_PER_STEP, WordIndex, words_of_search
 from jobs.store.spending import read_charges
 from jobs.store.types import JobPage
+from jobs.view.inbox import Order, WaitingReview
 
 INDEX_STEPS_BEFORE_SEARCH = 5
 """The steps in which a search first moves new jobs into the index of words."""
+MAX_INBOX = 10_000
+"""The most reviews of an inbox that are sorted."""
 LOOKUPS_PER_CALL = 500
 """The lookups of one call of lua/find.lua: it blocks Redis for a millisecond or two."""
 
@@ -51,6 +54,17 @@ class Period:
 
 
 ALWAYS = Period()
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """The reviews that wait for a person, in order."""
+
+    entries: Sequence[WaitingReview]
+    """At most `MAX_INBOX`, of the jobs that were submitted first."""
+    total: int
+    """The number of all, or a minimum if not `is_exact`."""
+    is_exact: bool
 
 
 class Listing(Clock):
@@ -93,17 +107,18 @@ class Listing(Clock):
         waits_for: Collection[str] | None = None,
         period: Period = ALWAYS,
         oldest_first: bool | None = None,
+        order: Order = Order.WAIT,
         **values: str | None,
     ) -> JobPage:
-        """A tenant's jobs that match all arguments, newest first; with `oldest_first`, or by
-        default with `waits_for`, oldest first.
+        """A tenant's jobs that match all arguments: with `oldest_first` (or not) in the order of
+        their submission, otherwise with `waits_for` in the `order` of the inbox, otherwise newest
+        first.
 
         `text`: a search (see `jobs.store.search`). `override`: only jobs with an approval that
         overrode their evidence. `waits_for`: only jobs that wait for the decision of the person
         with these identity keys (see `jobs.model.people`). `period`: when the jobs were submitted.
         `values`: a `label`, a `person`, a `model`, the name of a `repository`, or the id of a
         `conversation`; None: any."""
-        oldest_first = waits_for is not None if oldest_first is None else oldest_first
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
         statuses = waits | ({status} if status is not None else set())
         listings = [keys.listing(tenant, "status", name, kind=kind) for name in sorted(statuses)]
@@ -120,20 +135,44 @@ class Listing(Clock):
             if word_sets is None:
                 return JobPage((), 0)
             groups += word_sets
-        excluded = await self._sets_without_vote(tenant, waits_for or ())
         if len(groups) == 1 and waits_for is None and period == ALWAYS:
-            total, ids = await self._slice(groups[0][0], limit, offset, oldest_first=oldest_first)
+            total, ids = await self._slice(
+                groups[0][0], limit, offset, oldest_first=bool(oldest_first)
+            )
             return await self._load_page(ids, total)
-        sets: list[str | int] = [len(groups)]
-        for group in (*groups, excluded):
-            sets += [len(group), *group]
-        ends = (period.start, period.end) if oldest_first else (period.end, period.start)
-        bounds = [
-            "oldest" if oldest_first else "newest",
-            *("" if at is None else at for at in ends),
-        ]
+        sets = await self._sets_of_search(tenant, groups, waits_for or ())
+        if waits_for is not None and oldest_first is None:
+            inbox = await self._sort_inbox(tenant, period, sets, order)
+            ids = [entry.job_id for entry in inbox.entries[offset : offset + limit]]
+            return replace(await self._load_page(ids, inbox.total), is_exact=inbox.is_exact)
+        bounds = _bounds(period, oldest_first=bool(oldest_first))
         total, ids, exact = await self._search(bounds, sets, limit, offset)
         return replace(await self._load_page(ids, total), is_exact=exact)
+
+    async def inbox(self, tenant: str, waits_for: Collection[str], order: Order) -> Inbox:
+        """The reviews of tasks that wait for a person, without their records. `waits_for`: see
+        `page`."""
+        listing = keys.listing(tenant, "status", Status.AWAITING_REVIEW)
+        sets = await self._sets_of_search(tenant, [[listing]], waits_for)
+        return await self._sort_inbox(tenant, ALWAYS, sets, order)
+
+    async def _sort_inbox(
+        self, tenant: str, period: Period, sets: Sequence[str | int], order: Order
+    ) -> Inbox:
+        bounds = _bounds(period, oldest_first=True)
+        total, ids, exact = await self._search(bounds, sets, MAX_INBOX, 0)
+        stored = await await_redis(self.redis.hmget(keys.reviews(tenant), ids)) if ids else ()
+        entries = map(WaitingReview.read, ids, stored)
+        return Inbox(sorted(entries, key=order.position), total, exact)
+
+    async def _sets_of_search(
+        self, tenant: str, groups: Sequence[Sequence[str]], waits_for: Collection[str]
+    ) -> list[str | int]:
+        """The groups and the excluded sets of a search, as lua/find.lua takes them."""
+        sets: list[str | int] = [len(groups)]
+        for group in (*groups, await self._sets_without_vote(tenant, waits_for)):
+            sets += [len(group), *group]
+        return sets
 
     async def _sets_without_vote(self, tenant: str, identity_keys: Collection[str]) -> list[str]:
         """The sets of jobs that a person may not approve. Empty sets are left out: a person may
@@ -147,13 +186,13 @@ class Listing(Clock):
 
     async def _search(
         self, bounds: Sequence[str | int], sets: Sequence[str | int], limit: int, offset: int
-    ) -> tuple[int, list[bytes], bool]:
+    ) -> tuple[int, list[str], bool]:
         """The number of matches so far, the ids of the page, and whether the number is exact.
 
         `bounds`: the order, and the times at which the search starts and ends; '': no bound."""
         order, score, end = bounds
         enough = offset + limit + 1  # one match after the page shows that there are more
-        lookups, total, page = 0, 0, list[bytes]()
+        lookups, total, page = 0, 0, list[str]()
         last_id = ""
         while lookups < self._bounds.lookups:
             counting = lookups < self._bounds.counting_lookups
@@ -164,7 +203,8 @@ class Listing(Clock):
             args = [order, score, last_id, end, max_matches, max_lookups, *sets]
             used, score, last_id, is_last, ids = await self._find_in_turn(args)
             lookups += used
-            page += ids[max(offset - total, 0) : max(offset + limit - total, 0)]
+            part = ids[max(offset - total, 0) : max(offset + limit - total, 0)]
+            page += [job_id.decode() for job_id in part]
             total += len(ids)
             if is_last:
                 return total, page, True
@@ -191,14 +231,14 @@ class Listing(Clock):
 
     async def _slice(
         self, listing: str, limit: int, offset: int, *, oldest_first: bool
-    ) -> tuple[int, list[bytes]]:
+    ) -> tuple[int, list[str]]:
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.zcard(listing)
             # by rank and not by score: Redis walks to an offset by score step by step
             last = offset + max(limit, 1) - 1  # -1 is the last element
             pipe.zrange(listing, offset, last, desc=not oldest_first)
             total, ids = await await_redis(pipe.execute())
-        return total, ids[:limit]
+        return total, [job_id.decode() for job_id in ids[:limit]]
 
     async def changes(self, tenant: str) -> int:
         """How often a tenant's jobs were added, changed or removed. While the number is the same, a
@@ -241,9 +281,8 @@ class Listing(Clock):
         stored = await await_redis(self.redis.hgetall(keys.COUNTS))
         return {name.decode(): int(count) for name, count in stored.items()}
 
-    async def _load_page(self, stored_ids: Sequence[bytes], total: int) -> JobPage:
+    async def _load_page(self, ids: Sequence[str], total: int) -> JobPage:
         """The jobs with these ids, and their charges."""
-        ids = [job_id.decode() for job_id in stored_ids]
         async with self.redis.pipeline(transaction=False) as pipe:
             for job_id in ids:
                 pipe.hgetall(JobKeys(job_id).record)
@@ -254,3 +293,10 @@ class Listing(Clock):
             job_id: read_charges(fields) for job_id, fields in zip(ids, hashes[1::2], strict=True)
         }
         return JobPage(records, total, charges)
+
+
+def _bounds(period: Period, *, oldest_first: bool) -> list[str | int]:
+    """The order of a search, and the times at which it starts and ends; '': no bound."""
+    ends = (period.start, period.end) if oldest_first else (period.end, period.start)
+    order = "oldest" if oldest_first else "newest"
+    return [order, *("" if at is None else at for at in ends)]

@@ -222,6 +222,10 @@ class Jobs(StoreMachine):
             assert {name.decode() for name in members} == {
                 r.id for r in records if r.status in under
             }
+        in_inbox = self.run(self.store.redis.hkeys(keys.reviews(TENANT)))
+        assert {name.decode() for name in in_inbox} == {
+            r.id for r in records if r.status is Status.AWAITING_REVIEW
+        }
         counted = Counter(record.status for record in records)
         assert self.run(self.store.counts()) == {status: counted[status] for status in Status}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from support.jobs.job_examples import RESULT, TENANT, job, lease_of, review
@@ -11,8 +12,10 @@ from jobs.model.credentials import Signer
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
 from jobs.model.spec import JobKind, Repo, repository_name
+from jobs.redis import keys
 from jobs.store import Charge
 from jobs.store.listing import Period
+from jobs.view.inbox import Order
 
 ANN, BOB, CAT = Signer("ann"), Signer("bob", "k-bob"), Signer("cat", "k-cat")
 
@@ -105,6 +108,39 @@ async def test_jobs_that_wait_for_a_person_are_those_that_the_person_may_decide(
     )
     job(await service.operations.cancel(second, "ann"))
     assert await ids(service, waits_for=BOB.identity_keys) == [first]
+
+
+async def test_waiting_jobs_have_the_order_of_the_inbox_on_each_page(service):
+    running = [await service.running(review=True, labels=(name,)) for name in ("a", "a", "b")]
+    reviews = (review(unproven="no run"), review(unproven="no run"), review())
+    for index in (2, 0, 1):  # the opening has another order than the submission
+        job(await service.operations.pause(lease_of(running[index]), reviews[index]))
+        await asyncio.sleep(0.002)  # the times differ
+    first, second, third = (record.id for record in running)
+    bob = BOB.identity_keys
+
+    async def pages(order: Order, **sought) -> list[list[str]]:
+        parts = [
+            await service.store.page(
+                TENANT, limit=2, offset=offset, waits_for=bob, order=order, **sought
+            )
+            for offset in (0, 2)
+        ]
+        return [[record.id for record in part.records] for part in parts]
+
+    assert await pages(Order.WAIT) == [[third, first], [second]]
+    assert await pages(Order.RED) == [[first, second], [third]], "grey before green"
+    assert await pages(Order.WAIT, label="a") == [[first, second], []]
+    job(await service.operations.decide(third, Decision("r1", Action.REVISE, "bob", feedback="x")))
+    again = await service.claim(third)
+    job(await service.operations.pause(lease_of(again), review("r2")))
+    assert await pages(Order.WAIT) == [[first, second], [third]], "the next review is a new wait"
+    inbox = await service.store.inbox(TENANT, bob, Order.RED)
+    assert ([entry.job_id for entry in inbox.entries], inbox.total) == ([first, second, third], 3)
+    await service.store.redis.delete(keys.reviews(TENANT))
+    assert set(await ids(service, waits_for=bob)) == {first, second, third}, (
+        "a worker of an older release does not write the index"
+    )
 
 
 async def test_jobs_are_found_by_an_override_of_their_evidence(service):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 from support.pages.api_front import settings_for, started
@@ -16,6 +18,26 @@ from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
 expect.set_options(timeout=20_000)  # the machine may be busy with others
+
+
+REVIEWS, DECISIONS, BAD = 60, 15, (0, 4, 7, 10, 13)
+
+
+@pytest.fixture
+def crowd(redis_url, tmp_path):
+    """A service with 60 waiting jobs: its address, and the ids. The jobs with the numbers of `BAD`
+    have a failed run."""
+
+    async def jobs() -> list[str]:
+        async with started(settings_for(redis_url, tmp_path)) as front:
+            return [
+                await front.paused(task=f"Job {number}.", succeeded=number not in BAD)
+                for number in range(REVIEWS)
+            ]
+
+    job_ids = asyncio.run(jobs())
+    with running(api_environment(redis_url, tmp_path), tmp_path / "api.log") as api:
+        yield api.url, job_ids
 
 
 @pytest.fixture
@@ -75,9 +97,64 @@ def test_three_decisions_take_four_pages_and_lead_to_the_next(site, scheme, size
         assert len(loads) == 3 + 2, "the page of the next job is open, too"
         expect(page.locator("#inbox-count")).to_have_text("1")
         page.keyboard.press("u")
-        page.wait_for_url("**/app/inbox")
+        page.wait_for_url("**/app/inbox?order=wait")
         expect(page).to_have_title("(1) Inbox · Fettle")
         page.locator(f"#waits-{last}").click()
         send_back(page, last)
         expect(page.locator("main")).to_contain_text("Nothing waits for you.")
         expect(page).to_have_title("Inbox · Fettle")
+
+
+@dataclass
+class Reviewer:
+    """A person who decides by keys only, by the verdict that the page shows first."""
+
+    page: Page
+    keys: int = 0
+    seen_red: list[str] = field(default_factory=list)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.keys += len(keys)
+
+    def decide(self, job_id: str) -> None:
+        """Decide on the open page of this job."""
+        verdict = self.page.locator(".strip")
+        expect(verdict).to_be_in_viewport()
+        if "strip-red" in verdict.get_attribute("class").split():
+            self.seen_red.append(job_id)
+            self.press("r", *"Run it.", "Tab", "Enter")
+        else:
+            self.press("a", "Enter")
+        self.page.wait_for_url(lambda url: job_id not in url)
+
+
+def test_a_reviewer_decides_15_of_60_reviews_in_16_pages_and_sees_each_bad_review_red(crowd):
+    url, job_ids = crowd
+    bad_jobs, loads = [job_ids[number] for number in BAD], []
+    with launched() as browser, visiting(browser, url) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        visitor.page.on(
+            "request", lambda request: request.is_navigation_request() and loads.append(request.url)
+        )
+        page = visitor.go("/app/inbox")
+        expect(page.locator("#inbox .row")).to_have_count(REVIEWS)
+        reviewer = Reviewer(page)
+        reviewer.press("j", "a")
+        page.wait_for_url(f"**/{job_ids[0]}?inbox=wait#approve")
+        expect(page.locator("#approve-feedback")).to_be_focused()
+        reviewer.press("Enter", "Escape")  # `a` and Enter never approve a red review
+        for job_id in job_ids[:DECISIONS]:
+            assert len(loads) <= 16
+            reviewer.decide(job_id)
+        decided_loads = loads.index(f"{url}/app/jobs/{job_ids[DECISIONS]}?inbox=wait")
+        print(f"{DECISIONS} decisions: {decided_loads} page loads, {reviewer.keys} keys")
+        assert decided_loads == 16
+        assert reviewer.seen_red == bad_jobs
+        expect(page.locator("#inbox-count")).to_have_text(str(REVIEWS - DECISIONS))
+    headers = {"X-API-Key": DEVELOPMENT_KEY}
+    for job_id in job_ids[:DECISIONS]:
+        (decision,) = httpx.get(f"{url}/jobs/{job_id}", headers=headers).json()["decisions"]
+        assert decision["action"] == ("revise" if job_id in bad_jobs else "approve")
+        assert not decision["override"]

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from api.listing import JobFilters, read_page
 from api.pages.format import words
-from api.pages.inbox import read_waiting
+from api.pages.inbox import InboxView, read_waiting
 from api.pages.polling import render_polled, unchanged
 from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Visitor
@@ -104,7 +104,7 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
     version, then = await _standing(services, visitor)
     page, waiting, now = await asyncio.gather(
         read_page(services, visitor.credential, query.filters, ROWS, (query.number - 1) * ROWS),
-        read_waiting(services, visitor, limit=0),
+        read_waiting(services, visitor, InboxView(), limit=0),
         services.store.now(),
     )
     values: dict[str, Any] = {

@@ -49,7 +49,7 @@ STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "canc
 def list_command(
     flags: Mapping[str, Any], /, *, as_json: bool, waiting: bool, override: bool, **query: Any
 ) -> None:
-    """List jobs, newest first; with --waiting, the oldest first."""
+    """List jobs, newest first; with --waiting, the longest wait first."""
     with open_service(flags) as service:
         filters = {"waiting": "me" if waiting else None, "override": "true" if override else None}
         page = service.jobs(**query, **filters)

@@ -11,7 +11,7 @@ from support.pages.api_front import a_run
 from jobs.model.record import JobRecord, Status
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
-from jobs.view.inbox import Order, next_after, sort_waiting
+from jobs.view.inbox import Order, WaitingReview, next_after
 
 AMBER = {"unproven": None, "runs": [a_run()]}
 RED = {"unproven": "the last run failed", "runs": [a_run(succeeded=False)]}
@@ -33,8 +33,14 @@ def waiting(job_id: str, opened_at: int, payload=AMBER, kind=ReviewKind.REVIEW) 
     )
 
 
-def ids(records) -> str:
-    return " ".join(record.id for record in records)
+def ids(entries) -> str:
+    return " ".join(entry.job_id for entry in entries)
+
+
+def sort_entries(jobs, order) -> list[WaitingReview]:
+    """The entries of jobs as the store has them, in this order."""
+    entries = (WaitingReview.read(job.id, WaitingReview.of(job).stored().encode()) for job in jobs)
+    return sorted(entries, key=order.position)
 
 
 JOBS = [
@@ -50,8 +56,17 @@ JOBS = [
     ("order", "expected"), [(Order.WAIT, "e a b c d"), (Order.RED, "b d c a e")]
 )
 def test_the_order_is_by_the_wait_or_by_the_verdict_first(order, expected):
-    decided = replace(JOBS[0], id="x", status=Status.QUEUED, review=None)
-    assert ids(sort_waiting([decided, *JOBS], order)) == expected
+    assert ids(sort_entries(JOBS, order)) == expected
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_job_that_an_older_release_paused_is_first_and_values_of_newer_releases_are_ignored(
+    order,
+):
+    unknown, newer = WaitingReview.read("x", None), WaitingReview.read("y", b'[7,1,"new",{}]')
+    assert (newer.opened_at, newer.rank) == (7, 1)
+    entries = [*sort_entries(JOBS, order), unknown]
+    assert min(entries, key=order.position) == unknown
 
 
 @pytest.mark.parametrize(
@@ -67,20 +82,21 @@ def test_the_order_is_by_the_wait_or_by_the_verdict_first(order, expected):
 def test_the_next_job_follows_the_decided_one_and_the_first_follows_the_last(
     order, decided, expected, is_listed
 ):
-    record = next(job for job in JOBS if job.id == decided)
-    others = sort_waiting([job for job in JOBS if is_listed or job.id != decided], order)
-    following = next_after(record, others, order)
+    review = next(WaitingReview.of(job) for job in JOBS if job.id == decided)
+    others = sort_entries([job for job in JOBS if is_listed or job.id != decided], order)
+    following = next_after(review, others, order)
     assert following is not None
-    assert following.id == expected
+    assert following.job_id == expected
 
 
 def test_no_job_follows_the_only_one():
-    assert next_after(JOBS[0], [JOBS[0]], Order.WAIT) is None
-    assert next_after(JOBS[0], [], Order.RED) is None
+    only = WaitingReview.of(JOBS[0])
+    assert next_after(only, [only], Order.WAIT) is None
+    assert next_after(only, [], Order.RED) is None
 
 
 def test_a_job_that_another_person_decided_is_followed_by_the_first():
-    decided = replace(JOBS[0], status=Status.QUEUED, review=None)
-    following = next_after(decided, sort_waiting(JOBS[1:], Order.WAIT), Order.WAIT)
+    decided = WaitingReview.of(replace(JOBS[0], status=Status.QUEUED, review=None))
+    following = next_after(decided, sort_entries(JOBS[1:], Order.WAIT), Order.WAIT)
     assert following is not None
-    assert following.id == "e"
+    assert following.job_id == "e"

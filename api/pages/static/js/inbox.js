@@ -1,6 +1,8 @@
-// Keys of the inbox: j and k move through its jobs, Enter (a link's own key) opens one. On a job's
-// page, u goes back to the inbox.
+// Keys of the inbox: j and k move through its jobs, Enter (a link's own key) opens one, and a, r, e and x
+// open one with this form, which decides only by its button. On a job's page, u goes back to the inbox.
 (() => {
+  const FORMS = { a: "approve", r: "revise", e: "edit", x: "reject" };
+
   const move = (step) => {
     const links = [...document.querySelectorAll("#inbox .row-title")];
     const current = links.indexOf(document.activeElement);
@@ -9,8 +11,10 @@
   };
 
   const goBack = () => {
-    const order = new URLSearchParams(location.search).get("inbox");
-    location.assign(order === "red" ? "/app/inbox?order=red" : "/app/inbox");
+    const query = new URLSearchParams(location.search);
+    query.set("order", query.get("inbox") || "wait");
+    query.delete("inbox");
+    location.assign(`/app/inbox?${query}`);
   };
 
   document.addEventListener("keydown", (event) => {
@@ -20,6 +24,9 @@
     if (isOff || !plain || typing) return;
     if (event.key === "j") move(1);
     else if (event.key === "k") move(-1);
+    else if (FORMS[event.key] && event.target.matches("#inbox .row-title")) {
+      location.assign(`${event.target.href}#${FORMS[event.key]}`);
+    }
     else if (event.key === "u" && !event.repeat && document.querySelector("[data-job]")) goBack();
   });
 })();

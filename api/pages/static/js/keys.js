@@ -1,6 +1,7 @@
-// Keyboard shortcuts of a review: a, r and e open its forms, unless a person types or has switched
-// them off (speech input may press them by accident). Escape closes a form. No key decides: each form
-// has a button for that, and a form that needs a remark puts the cursor into the remark.
+// Keyboard shortcuts of a review: a, r, e and x open its forms, unless a person types or has switched
+// them off (speech input may press them by accident). The address of a form (#approve) opens it, too.
+// Escape closes a form. No key decides: each form has a button for that, and a form that needs a remark
+// puts the cursor into the remark.
 (() => {
   const SWITCH = "fettle-keys";
   const isOn = () => localStorage.getItem(SWITCH) !== "off";
@@ -29,6 +30,9 @@
     act.open = true;
     focusFirst(act);
   };
+
+  const named = location.hash && document.getElementById(location.hash.slice(1));
+  if (named && named.matches(".act")) open(named);
 
   document.addEventListener("toggle", (event) => {
     if (event.target.matches(".act[open]")) focusFirst(event.target);
