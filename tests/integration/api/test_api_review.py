@@ -398,7 +398,7 @@ async def test_decisions_are_exported_as_json_and_csv(front):
     (row,) = csv.DictReader(io.StringIO(answer.text, newline=""))
     assert (row["by"], row["feedback"]) == ("development", f"'{words}")
     later_query = {"from": decision["at"].replace("Z", "+00:00"), "to": "2020-01-01T00:00:00Z"}
-    assert (await front.client.get("/decisions", params=later_query)).json()["total"] == 0
+    assert (await front.client.get("/decisions", params=later_query)).status_code == 422
     async with front.with_key(await front.key("admin", tenant="other")) as other_client:
         assert (await other_client.get("/decisions")).json()["total"] == 0
 
