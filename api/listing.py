@@ -18,6 +18,7 @@ from jobs.model.record import Status
 from jobs.model.spec import JobKind, repository_name
 from jobs.store import JobPage
 from jobs.store.listing import ALWAYS, Period
+from jobs.view.inbox import Order
 
 EMPTY_IS_NONE = BeforeValidator(lambda value: (value.strip() or None) if value else None)
 """An empty parameter, as in `?status=&label=`, is no filter."""
@@ -101,6 +102,7 @@ async def read_page(
             kind=filters.kind or JobKind.TASK,
             override=filters.override is not None,
             waits_for=await keys_of_same_person(services, caller) if filters.waiting else None,
+            order=Order.WAIT,
             period=period,
             oldest_first=None if filters.sort is None else filters.sort == "oldest",
             **listed,
