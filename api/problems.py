@@ -97,9 +97,9 @@ OWN_APPROVAL = ProblemDefinition(
     "own-approval",
     403,
     "Another person has to approve this",
-    "The review takes two approvals by others than the authors. You submitted the job, or edited "
-    "its code, or made a key of an author, or an author made your key. Other people have to "
-    "approve it; you may send it back, edit its code or reject it.",
+    "Other persons than the authors have to approve this: the review takes two approvals, or a "
+    "review rule of the operator applies. You submitted the job, or edited its code, or made a key "
+    "of an author, or an author made your key. You may send it back, edit its code or reject it.",
 )
 VOTED_ALREADY = ProblemDefinition(
     "voted-already",
@@ -107,6 +107,13 @@ VOTED_ALREADY = ProblemDefinition(
     "You have approved this already",
     "The review takes two approvals by two people. Your approval is on record, perhaps by another "
     "of your keys.",
+)
+REVIEW_RULE = ProblemDefinition(
+    "review-rule",
+    403,
+    "A review rule does not allow this approval",
+    "The operator's review policy names the persons who may approve, or allows no override; "
+    "`detail` names the rule. Ask one of these persons, or send the work back, or reject it.",
 )
 OVERRIDE_NEEDED = ProblemDefinition(
     "override-needed",
@@ -344,6 +351,7 @@ KINDS: Mapping[str, ProblemDefinition] = {
         STALE_REVIEW,
         OWN_APPROVAL,
         VOTED_ALREADY,
+        REVIEW_RULE,
         OVERRIDE_NEEDED,
         NOT_OFFERED,
         CONFIGURED_KEY,

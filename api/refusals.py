@@ -43,6 +43,7 @@ _BY_CODE = {
     "stale_review": problems.STALE_REVIEW,
     "own_approval": problems.OWN_APPROVAL,
     "voted_already": problems.VOTED_ALREADY,
+    "review_rule": problems.REVIEW_RULE,
     "override_needed": problems.OVERRIDE_NEEDED,
     "not_offered": problems.NOT_OFFERED,
     "key_reused": problems.KEY_REUSED,

@@ -20,7 +20,7 @@ from cli.exit_codes import BAD_USAGE, FAILED, NOT_REACHABLE
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
 _WRONG_STATE = "/problems/wrong-state"
-_OWN_APPROVAL = "/problems/own-approval"
+_RULES_OF_REVIEWS = ("/problems/own-approval", "/problems/review-rule")
 _OVERRIDE_NEEDED = "/problems/override-needed"
 _LISTED = {
     "keys": "`fettle keys list` shows the keys",
@@ -100,8 +100,8 @@ def _advice(problem: ServiceProblem) -> str:
     match problem.status:
         case 401:
             return "set FETTLE_API_KEY to a key of this service (`fettle keys create` makes one)"
-        case 403 if problem.type == _OWN_APPROVAL:
-            return "docs/review.md, Persons and keys, has the rules and the remedy"
+        case 403 if problem.type in _RULES_OF_REVIEWS:
+            return "docs/review.md, Policies, has the rules and the remedy"
         case 403:
             return "use a key with the scope that this needs (`fettle keys list` shows the scopes)"
         case 404 | 409 if (about := problem.path.strip("/").partition("/")[0]) in _LISTED:

@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from settings.base import FettleSettings
+from settings.review_policy import PolicyField
 
 
 class DeliverySettings(FettleSettings):
@@ -23,6 +24,11 @@ class DeliverySettings(FettleSettings):
 class ReviewSettings(DeliverySettings):
     """Times in seconds."""
 
+    review_policy: PolicyField = Field(
+        None,
+        description="file with [review rules](review.md#review-rules) by repository and label; "
+        "unset: no rules. The API reads it when it starts",
+    )
     review_approvals: int = Field(
         1,
         ge=1,

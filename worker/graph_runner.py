@@ -27,12 +27,12 @@ from agents.runs.symbols import symbol_map
 from agents.state import EarlierJob, JobFields, State
 from jobs.model.record import RESTART, JobRecord, Reason, Result
 from jobs.model.review import Review, ReviewKind
-from jobs.model.spec import JobKind, JobSpec
+from jobs.model.spec import CODEOWNERS, JobKind, JobSpec
 from jobs.service import Operations
 from jobs.store import ConversationEntry
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import mark_outdated
-from worker.adapters.repository import StoredChange
+from worker.adapters.repository import StoredChange, owners_of_change
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
 from worker.job_ending import JobEnding
@@ -189,9 +189,19 @@ class GraphRunner:
             }
             if change is not None:
                 payload |= {"patch": asdict(change.patch), "bundle": change.bundle}
+            payload |= await self._owners(workspace)
         await self.writer.send()
         await self.context.write_recording(self.record)
         return await self.ask(Review(interrupt.id, kind, payload))
+
+    async def _owners(self, workspace: Workspace) -> dict[str, Any]:
+        """{owners} of the changed files, if a review rule needs them. The submitter of a bundle
+        could choose its owners, so they do not count."""
+        rules, repo = self.record.spec.review_rules, self.record.spec.repo
+        needs_owners = rules and any(CODEOWNERS in names for names in rules.approvers)
+        if not needs_owners or repo is None or repo.url is None:
+            return {}
+        return {"owners": await owners_of_change(workspace)}
 
     async def _mark_outdated(
         self, decisions: list[dict[str, Any]], change: StoredChange | None

@@ -41,6 +41,7 @@ router = APIRouter(tags=["review"])
         problems.STALE_REVIEW,
         problems.OWN_APPROVAL,
         problems.VOTED_ALREADY,
+        problems.REVIEW_RULE,
         problems.OVERRIDE_NEEDED,
         problems.NOT_OFFERED,
         problems.WRONG_STATE,

@@ -104,6 +104,18 @@ class Delivery(ResponseModel):
     note: str = Field(description="the reason for no delivery, or the remedy if `base` moved")
 
 
+class ReviewRules(ResponseModel):
+    """The operator's review rules that apply to the job, as of its submission."""
+
+    names: list[str] = Field(description="the names of the rules")
+    approvers: list[list[str]] = Field(
+        description="lists of persons; an approver is on each list. `CODEOWNERS` stands for the "
+        "persons who own all changed files"
+    )
+    override: bool = Field(description="whether a person may approve against the evidence")
+    remark: bool = Field(description="whether each approval needs a remark")
+
+
 class Spec(ResponseModel):
     """The job's request."""
 
@@ -157,6 +169,9 @@ class Spec(ResponseModel):
     )
     rebase: Rebase | None = Field(
         None, description="another job's change, which the work starts from"
+    )
+    review_rules: ReviewRules | None = Field(
+        None, description="the operator's rules for its reviews; null: no rule applies"
     )
 
 

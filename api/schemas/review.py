@@ -187,6 +187,7 @@ class Decision(ResponseModel):
     digest: str = Field("", description="the review's digest")
     digest_named: bool = Field(False, description="whether the author named the digest")
     approvals: list[str] = Field(default_factory=list, description="the persons who approved it")
+    rules: list[str] = Field(default_factory=list, description="the operator's rules that applied")
     answers: list[str] | None = Field(None, description="to questions, in their order")
     comments: list[LineComment] | None = Field(None, description="on lines of the patch")
 
@@ -214,6 +215,7 @@ class Decided(ResponseModel):
     evidence: str | None = Field(
         description="level and reason of the review's verdict, such as `red: 1 test fails`"
     )
+    rules: str | None = Field(description="the operator's review rules that applied")
 
 
 class DecidedList(ResponseModel):

@@ -12,6 +12,7 @@ from api.http.body import NO_PARTS, FormParts
 from api.http.field_errors import refuse
 from api.refusals import from_refusal
 from api.schemas.checks import VerificationRequest
+from api.schemas.fields import RepoRequest
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
 from api.services import Services, check_conversation, find_job
 from api.submission.admission import check_token_limit
@@ -29,9 +30,10 @@ from api.submission.job_spec import (
     spending_limit,
     verification_spec,
 )
+from api.submission.review_rules import apply_rules
 from api.submission.validation import approver_errors, check_fork, check_retry
 from jobs.model.credentials import Credential, Signer
-from jobs.model.spec import JobSpec
+from jobs.model.spec import JobSpec, Repo
 from jobs.service import Submission
 from jobs.store import Idempotency
 from jobs.store.blob_index import PinnedBlobs
@@ -88,7 +90,7 @@ async def submit(
 ) -> Submission:
     """Submit a valid request. `spec` is the request's spec without its inputs; `parts` are the
     files of its form. Raises RefusedRequest: 404, 422, 429, 503."""
-    refuse(approver_errors(spec, caller.signer))
+    spec = _follow_rules(services, caller, spec, request.repo)
     await check_conversation(services, caller, request.conversation_id)
     await check_follow_up(services, caller, request.conversation_id)
     await check_token_limit(services.store, request)
@@ -116,7 +118,7 @@ async def retry(
     await _check_admission(services, caller, earlier.spec)
     spec = retry_spec(request, earlier.spec, services.settings)
     check_retry(request, spec, services.settings)
-    _check_approvers(spec, caller, list_authors(earlier))
+    spec = _follow_rules(services, caller, spec, spec.repo, list_authors(earlier))
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(await services.operations.retry_as_new_job(job_id, spec, **signature))
     log.info("job retried", job_id=submitted.record.id, retry_of=job_id, new=submitted.is_new)
@@ -136,7 +138,7 @@ async def fork(
     await check_token_limit(services.store, request)
     spec = fork_spec(request, original, services.settings)
     check_fork(request, spec, services.settings)
-    _check_approvers(spec, caller, list_authors(original))
+    spec = _follow_rules(services, caller, spec, spec.repo, list_authors(original))
     await _check_admission(services, caller, spec)
     workspace, digests = await store_start_of_fork(services, original, request.revision)
     spec = replace(spec, workspace=workspace)
@@ -164,7 +166,7 @@ async def rebase(
     if earlier.result is not None and earlier.result.bundle is not None:
         await services.blobs.get(earlier.result.bundle)  # the new job starts from it
     spec = rebase_spec(earlier.spec, services.settings)
-    _check_approvers(spec, caller, list_authors(earlier))
+    spec = _follow_rules(services, caller, spec, spec.repo, list_authors(earlier))
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(await services.operations.rebase_as_new_job(job_id, spec, **signature))
     log.info("job rebased", job_id=submitted.record.id, rebase_of=job_id, new=submitted.is_new)
@@ -208,6 +210,15 @@ async def _check_admission(services: Services, caller: Credential, spec: JobSpec
     await services.admission.check_budget(caller, spending_limit(spec, services.settings))
 
 
-def _check_approvers(spec: JobSpec, caller: Credential, earlier: Collection[Signer]) -> None:
-    """Refuse a retry or a rebase that no key could approve. Raises RefusedRequest: 422."""
+def _follow_rules(
+    services: Services,
+    caller: Credential,
+    spec: JobSpec,
+    repo: RepoRequest | Repo | None,
+    earlier: Collection[Signer] = (),
+) -> JobSpec:
+    """The spec with the operator's present review rules. `earlier` are the authors of the job that
+    it retries, forks or rebases. Raises RefusedRequest, a 422, if no key could approve the job."""
+    spec = apply_rules(spec, repo.url if repo else None, services.settings.review_policy)
     refuse(approver_errors(spec, caller.signer, earlier))
+    return spec

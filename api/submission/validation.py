@@ -194,12 +194,12 @@ def delivery_errors(spec: JobSpec, settings: ApiSettings) -> Iterator[FieldError
 def approver_errors(
     spec: JobSpec, submitter: Signer, earlier: Collection[Signer] = ()
 ) -> Iterator[FieldError]:
-    """The error of a job that would wait for its second approval for ever: the first key is one of
-    its authors, and the first key has made, directly or not, each key that could approve the job.
-    `earlier` are the authors of the job that it retries or rebases."""
-    if not spec.review or spec.approvals < 2:
+    """The error of a job that would wait for its approval for ever: other persons than its authors
+    have to approve it, the first key is one of its authors, and the first key has made, directly or
+    not, each key that could approve it. `earlier` are the authors of the earlier job."""
+    if not spec.review or (spec.approvals < 2 and spec.review_rules is None):
         return
-    fault = "may approve its work, so two approvals could never come"
+    fault = "may approve its work, so its review could never end"
     first = "the first key (FETTLE_API_KEY)"
     if any(author.is_first_key for author in earlier):
         message = (

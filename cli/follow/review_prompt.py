@@ -103,6 +103,9 @@ def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     decision: dict[str, Any] = {}
     offered, doubt = choices(review), override_question(review)
     decision |= _decision(screen, offered, doubt, lambda: last_program(service, job))
+    needs_remark = (job["spec"].get("review_rules") or {}).get("remark")
+    if decision["action"] == "approve" and needs_remark and "feedback" not in decision:
+        decision["feedback"] = _answer("a remark on the approval: ")
     if decision["action"] == "revise" and review["payload"].get("patch"):
         decision["comments"] = list(_comments(screen))
     if decision["action"] == "answer":

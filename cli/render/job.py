@@ -106,6 +106,7 @@ def job_parts(
         yield Line("delivers", f"a branch{request}, once it is approved", Tone.QUIET)
     if (setup := job["spec"].get("setup")) is not None:
         yield Line("setup", printable(setup) if setup.strip() else "none")
+    yield from rule_parts(job)
     for event in noted:
         yield from parts(event, detail)
     if job["conversation_id"] != job["id"]:
@@ -119,6 +120,13 @@ def job_parts(
         yield status_line(job)  # at the end: it has the command that decides
     else:
         yield from outcome_parts(job)
+
+
+def rule_parts(job: Job) -> Iterator[Part]:
+    """The operator's review rules that apply to the job."""
+    if rules := job["spec"].get("review_rules"):
+        lists = (f"approvers: {', '.join(names)}" for names in rules["approvers"])
+        yield Line("review rule", printable("; ".join((", ".join(rules["names"]), *lists))))
 
 
 def is_of_work(review: Mapping[str, Any] | None) -> bool:

@@ -9,7 +9,7 @@ from api.quantities import plural
 from cli.client.files import JobChange
 from cli.render.events import critique_parts, decision_parts
 from cli.render.evidence import Detail, run_parts
-from cli.render.job import critic_may_decide, waiting_parts
+from cli.render.job import critic_may_decide, rule_parts, waiting_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps
 from cli.render.texts import printable
 
@@ -76,6 +76,7 @@ def review_parts(job: Mapping[str, Any], change: JobChange) -> Iterator[Part]:
     elif payload["code"]:
         yield Line("code", "it has not run")
         yield Code(printable(payload["code"]))
+    yield from rule_parts(job)
     yield from waiting_parts(job, change)
 
 

@@ -65,7 +65,7 @@ _CONTENT_FIELDS = frozenset({"comments", "answers"})
 """Fields of events that quote the work. The work is deleted with its job."""
 _DECISION_FIELDS = (
     *("action", "by", "person", "key_id"),
-    *("digest", "evidence", "override", "feedback"),
+    *("digest", "evidence", "override", "feedback", "rules"),
 )
 """The fields of a decision that a tombstone keeps."""
 

@@ -413,6 +413,8 @@ class _PersonsData(TypedDict):
     """The digest of the review."""
     digest_named: NotRequired[bool]
     """The request named this digest."""
+    rules: NotRequired[list[str]]
+    """The names of the operator's review rules that applied."""
 
 
 class VotedData(_PersonsData):

@@ -22,6 +22,14 @@ class PatchData(TypedDict):
     base: str
 
 
+class OwnersData(TypedDict):
+    """Changed files that have the same owners in CODEOWNERS of the base commit."""
+
+    path: str
+    """The first of these files."""
+    owners: list[str]
+
+
 class EarlierCommentData(CommentData):
     """A comment of an earlier decision: see `jobs.view.comments.mark_outdated`."""
 
@@ -79,6 +87,8 @@ class ReviewPayload(TypedDict, total=False):
     """The change, if the job is on a repository."""
     bundle: str
     """The digest of the same change as a git bundle."""
+    owners: list[OwnersData]
+    """The owners of the changed files, if a review rule needs them."""
     task: str
     """This and `questions`: of the kind `questions`."""
     questions: list[QuestionData]

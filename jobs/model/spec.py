@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 DEFAULT_TIMEOUT_SECONDS = 900
 CASES_PATH = ".fettle/cases.json"
 """The path of the cases in the checks' manifest, in the form that `POST /jobs` takes."""
+CODEOWNERS = "CODEOWNERS"
+"""In a list of approvers: each person who owns all changed files."""
 
 
 class Priority(StrEnum):
@@ -146,11 +149,34 @@ class JobSpec:
     rebase: Rebase | None = None
     """The change of another job, which is merged onto the commit of `repo` before the work starts.
     """
+    review_rules: ReviewRules | None = None
+    """The operator's rules for approvals, as of the submission. None: no rule applies."""
 
     @property
     def shows_each_run(self) -> bool:
         """Whether a person is asked after every run."""
         return self.review and self.pause is Pause.EVERY_RUN
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRules:
+    """The operator's rules that apply to a job, as one: see ADR 92. The job's spec has their number
+    of approvals and their expiry."""
+
+    names: tuple[str, ...]
+    """The names of the rules."""
+    approvers: tuple[tuple[str, ...], ...] = ()
+    """Lists of persons, or CODEOWNERS. An approver is on each list."""
+    owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Persons by the owner that CODEOWNERS names. An owner who is missing is a person's name."""
+    override: bool = True
+    """Whether a person may approve against the evidence."""
+    remark: bool = False
+    """Whether each approval needs a remark."""
+
+    def __str__(self) -> str:
+        """`the rule 'payments'`."""
+        return f"the rule{'s' * (len(self.names) > 1)} {', '.join(map(repr, self.names))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ VOTE_ACTIONS = {"voted": "approve", "vote_withdrawn": "withdraw"}
 DECISION_KINDS = (*VOTE_ACTIONS, "decided")
 COLUMNS = (
     *("at", "job_id", "event", "kind", "review_id", "action", "by", "key_id", "approvals"),
-    *("override", "digest", "digest_named", "feedback", "comments", "person", "evidence"),
+    *("override", "digest", "digest_named", "feedback", "comments", "person", "evidence", "rules"),
 )
 
 
@@ -116,4 +116,5 @@ def decision_row(decision: DecisionEvent, at: str | None) -> dict[str, Any]:
         "comments": data.get("comments"),
         "person": data.get("person"),
         "evidence": f"{evidence['level']}: {evidence['reason']}" if evidence else None,
+        "rules": ", ".join(data.get("rules", ())) or None,
     }

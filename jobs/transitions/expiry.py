@@ -13,7 +13,8 @@ from jobs.model.record import JobRecord
 from jobs.model.review import EXPIRY, Action, Decision, Review, ReviewKind
 from jobs.model.spec import JobSpec, OnExpiry
 from jobs.transitions.change import Change, Refusal, next_version
-from jobs.transitions.reviews import approvals_needed, decide
+from jobs.transitions.review_rules import needs_other_persons
+from jobs.transitions.reviews import decide
 
 
 def schedule_review(review: Review, spec: JobSpec, now: int) -> Review:
@@ -57,8 +58,8 @@ def sweep_review(record: JobRecord, now: int) -> Change | Refusal:
 def expire(record: JobRecord, now: int) -> Change | Refusal:
     """Apply `on_expiry` by a Decision (J10).
 
-    Work without a verification that holds is not approved, and work that needs two persons'
-    approval is not approved. If the review stays open, one event says that it has expired, and a
+    Work without a verification that holds is not approved, and neither is work that needs the
+    approval of other persons. If the review stays open, one event says that it has expired, and a
     person can still decide.
     """
     review = record.review
@@ -71,9 +72,7 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
         event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
         return _decide(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
     consequence = record.spec.on_expiry
-    is_proven = (
-        review.proven and review.kind is ReviewKind.REVIEW and approvals_needed(record, review) == 1
-    )
+    is_proven = review.proven and not needs_other_persons(record, review)
     if consequence is OnExpiry.APPROVE and not is_proven:
         consequence = OnExpiry.STAY
     data = {"review_id": review.id, "then": consequence}

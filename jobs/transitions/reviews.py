@@ -1,6 +1,7 @@
 """Decisions: a person's answer to an open Review, and the number of approvals that it needs. Pure.
 
-If a Review needs two approvals (four eyes), each person has one vote, and the authors have none.
+If a Review needs two approvals (four eyes), or a rule of the operator applies to it
+(`jobs.transitions.review_rules`), each person has one vote, and the authors have none.
 The authors are the persons who submitted the job or a job that it retries, and the persons who
 edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot be
 delegated to the critic. A person can take back their vote while another vote is missing. Every
@@ -26,6 +27,7 @@ from jobs.model.review_digest import digest_review
 from jobs.model.visibility import has_visible_text
 from jobs.transitions import upgrade
 from jobs.transitions.change import Change, Refusal, end, next_version, queued_fields
+from jobs.transitions.review_rules import needs_other_persons, refuse_by_rules, rules_of
 from jobs.view.verdict import Verdict, verdict_of_review
 
 ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
@@ -34,14 +36,13 @@ ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.UPGRADE: tuple(upgrade.CHOICES),
 }
 """The possible decisions on each kind of review."""
-_SUBMITTED = "submitted the job: the two approvals that it needs must come from other persons"
+_SUBMITTED = "submitted the job: the approvals that it needs must come from other persons"
 _EDITED = (
-    "submitted an earlier try or edited the code: the two approvals that the job needs must come "
-    "from other persons"
+    "submitted an earlier try or edited the code: the approvals that the job needs must come from "
+    "other persons"
 )
 _MADE_FOR_ANOTHER = (
-    "if two approvals are needed, a key gives one only if its person or the operator's first key "
-    "made it"
+    "such a review takes an approval only by a key that its person or the operator's first key made"
 )
 _FIRST_KEY_EDITS = (
     "an edit makes its key an author, and no key that the first key has made may approve the work "
@@ -65,7 +66,7 @@ def offered_actions(
     if review.kind is not ReviewKind.REVIEW:
         return actions
     left_out = set() if review.approvals else {Action.WITHDRAW}
-    if approvals_needed(record, review) > 1 or (person_delivers and record.spec.deliver):
+    if needs_other_persons(record, review) or (person_delivers and record.spec.deliver):
         left_out.add(Action.DELEGATE)
     return tuple(action for action in actions if action not in left_out)
 
@@ -81,18 +82,20 @@ def decide(
 
     If the job needs two approvals, the Review keeps the first approval and stays open.
     `same_person`: the identity keys that count as the person who decides, with the reasons
-    (`KeyRing.same_person`); None: the identity keys of the decision's own key.
+    (`KeyRing.same_person`); None: the identity keys of the decision's own key and person.
     """
     review = record.review
     if record.status is not Status.AWAITING_REVIEW or review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
     review_digest, verdict = digest_review(review), verdict_of_review(review)
     if same_person is None:
-        same_person = dict.fromkeys(_signer(decision).identity_keys, "")
+        person = person_key(decision.person or decision.by)
+        same_person = dict.fromkeys((*_signer(decision).identity_keys, person), "")
     refusal = (
         _check_target(review, review_digest, decision)
         or _check_vote(record, review, decision, same_person)
         or _check_override(decision, verdict)
+        or _check_remark(record, review, decision)
     )
     if refusal is not None:
         return refusal
@@ -100,6 +103,8 @@ def decide(
     is_override = _needs_override(decision, verdict)
     decision = replace(decision, digest=review_digest, override=is_override)
     data = _decision_data(decision, verdict, digest_named=digest_named)
+    if (rules := rules_of(record, review)) is not None:
+        data["rules"] = list(rules.names)
     approvals = review.approvals
     if decision.action is Action.WITHDRAW:
         approvals = tuple(vote for vote in approvals if not _is_vote_of(vote, decision))
@@ -145,6 +150,16 @@ def _check_override(decision: Decision, verdict: Verdict | None) -> Refusal | No
     return Refusal("override_needed", verdict.reason, Status.AWAITING_REVIEW)
 
 
+def _check_remark(record: JobRecord, review: Review, decision: Decision) -> Refusal | None:
+    """The refusal of an approval without the remark that a rule of the operator requires."""
+    rules = rules_of(record, review)
+    is_approval = decision.action is Action.APPROVE
+    if rules is None or not rules.remark or not is_approval or has_visible_text(decision.feedback):
+        return None
+    detail = f"by {rules}, each approval needs a remark"
+    return Refusal("remark_needed", detail, Status.AWAITING_REVIEW)
+
+
 def _is_vote_of(vote: Approval, decision: Decision) -> bool:
     """Whether the person who decides gave this vote, with any of their keys."""
     return person_key(vote.person or vote.by) == person_key(decision.person or decision.by)
@@ -153,17 +168,17 @@ def _is_vote_of(vote: Approval, decision: Decision) -> bool:
 def _check_vote(
     record: JobRecord, review: Review, decision: Decision, same_person: Mapping[str, str]
 ) -> Refusal | None:
-    """The refusal of an approval that does not count, if two are needed, and of the withdrawal of
-    an approval that the person has not given."""
+    """The refusal of an approval that does not count, and of the withdrawal of an approval that
+    the person has not given."""
     if decision.action is Action.WITHDRAW:
         if any(_is_vote_of(vote, decision) for vote in review.approvals):
             return None
         detail = f"{decision.by} has no approval on this review that could be withdrawn"
         return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
-    if approvals_needed(record, review) < 2:
+    if not needs_other_persons(record, review):
         return None
     if decision.action is Action.DELEGATE:
-        detail = "the job needs the approval of two persons, which the critic cannot give"
+        detail = "the job needs the approval of other persons, which the critic cannot give"
         return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
     if decision.action is Action.EDIT and _signer(decision).is_first_key:
         return Refusal("not_offered", _FIRST_KEY_EDITS, Status.AWAITING_REVIEW)
@@ -177,7 +192,7 @@ def vote_refusal(
 ) -> Refusal | None:
     """Why an approval of the job's open review by the key `name` would not count; None: it counts.
     `same_person`: see `decide`."""
-    if approvals_needed(record, review) < 2:
+    if not needs_other_persons(record, review):
         return None
     if MADE_FOR_ANOTHER in same_person:
         detail = f"{same_person[MADE_FOR_ANOTHER]}: {_MADE_FOR_ANOTHER}"
@@ -197,7 +212,7 @@ def vote_refusal(
         if person_key(vote.person or vote.by) in same_person:
             subject = _subject(name, Signer(vote.by), "")
             return Refusal("voted_already", f"{subject} {_VOTED}", Status.AWAITING_REVIEW)
-    return None
+    return refuse_by_rules(record, review, same_person.keys())
 
 
 def _subject(name: str, signer: Signer, reason: str) -> str:
@@ -225,7 +240,7 @@ def _signer(decision: Decision) -> Signer:
 def ineligible_approvers(record: JobRecord) -> frozenset[str]:
     """The identity keys of all persons and keys that may not approve the open review."""
     review = record.review
-    if review is None or approvals_needed(record, review) < 2:
+    if review is None or not needs_other_persons(record, review):
         return frozenset()
     signers = (*list_authors(record), *_voters(review))
     identity_keys = (mark for signer in signers for mark in signer.identity_keys)

@@ -153,6 +153,8 @@ def render_spec(spec: JobSpec) -> dict[str, Any]:
     fields = {
         name: value for name, value in spec_to_json(spec).items() if name not in _HIDDEN_FIELDS
     }
+    if rules := fields["review_rules"]:
+        del rules["owners"]  # groups of persons, perhaps of other tenants
     return {**fields, "checks": _check_spec(spec.checks)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,9 +16,11 @@ from agents.texts import head_and_tail
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import load
 from jobs.model.record import JobRecord, PatchRef
+from jobs.model.review_data import OwnersData
 from worker.adapters.base import BaseFiles, CommitTree
 from worker.adapters.workspace import ManifestWorkspace
 from worker.delivery.texts import message
+from worker.repositories import codeowners
 from worker.repositories.base import CommitBase
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed
@@ -142,6 +145,19 @@ async def store_change(
     digest = await blobs.put(patch.content)
     ref = PatchRef(digest, size, patch.files, patch.insertions, patch.deletions, base)
     return StoredChange(ref, await blobs.put(bundle or b""))
+
+
+async def owners_of_change(workspace: Workspace) -> list[OwnersData]:
+    """The owners of the changed files, by CODEOWNERS of the job's commit: the job's own version of
+    the file does not count. Empty without a repository."""
+    assert isinstance(workspace, ManifestWorkspace)  # noqa: S101 - the port's type is wider
+    if (files := workspace.base) is None:
+        return []
+    sizes = files.followed()
+    name = next((path for path in codeowners.PATHS if path in sizes), None)
+    text = await _text(files, name, sizes) if name else ""
+    paths = await workspace.delivered_paths()
+    return await asyncio.to_thread(codeowners.find_owners, text, paths)
 
 
 def commit_base(workspace: Workspace) -> CommitBase:

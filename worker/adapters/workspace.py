@@ -160,6 +160,13 @@ class ManifestWorkspace:
         files, kinds = await self._delivered(base)
         return await base.patch(files, self._manifest.removed, kinds)
 
+    async def delivered_paths(self) -> Collection[str]:
+        """The paths that `patch` changes; empty without a repository."""
+        if self._base is None:
+            return ()
+        files, kinds = await self._delivered(self._base.base)
+        return files.keys() | kinds.links.keys() | self._manifest.removed
+
     async def bundle(self, *, branch: str, message: str, author: str, at: int) -> bytes | None:
         """The change of `patch` as a git bundle, with one commit on `branch` by `author` (`Name
         <mail>`) at a time in seconds since 1970; None without a repository."""

@@ -299,7 +299,7 @@ async def test_a_key_that_was_made_for_another_person_cannot_approve(front):
         for client, name in ((first, "x"), (second, "y")):
             status, problem, detail = await approve(client, job_id)
             assert (status, problem) == (403, "own-approval")
-            assert detail.startswith(f"alice made the key {name} for {name}: if two")
+            assert detail.startswith(f"alice made the key {name} for {name}: such a review")
             assert (await client.get("/jobs?waiting=me")).json()["total"] == 0
         assert (await approve(own_client, job_id))[0] == 202
         status, problem, detail = await approve(alice, job_id)
@@ -462,3 +462,53 @@ async def test_a_retry_follows_the_present_policy(redis_url, tmp_path):
             assert answer.status_code == 202
             again = await ada.post(f"/jobs/{single}/retry")
         assert (await front.job(again.json()["id"]))["spec"]["approvals"] == 2
+
+
+RULES = """\
+[[rule]]
+name = "payments"
+labels = ["payments"]
+approvers = ["Grace Hopper"]
+override = false
+remark = true
+"""
+
+
+async def test_a_review_rule_is_shown_enforced_and_on_record(redis_url, tmp_path):
+    (tmp_path / "review.toml").write_text(RULES)
+    settings = settings_for(redis_url, tmp_path, review_policy=str(tmp_path / "review.toml"))
+    approval = {"action": "approve", "feedback": "I have read it"}
+    async with (
+        started(settings) as front,
+        people(front, "ada", "heidi") as (ada, heidi),
+        people(front, "laptop", person="Grace Hopper") as (grace,),
+    ):
+        labels = {"labels": ["payments"]}
+        first_key = await front.client.post("/jobs", json={"task": "x", **labels})
+        assert "use a person's key" in (await refusal_of(first_key))[1]
+        unreviewed = await front.job(await front.submit(by=ada, **labels))
+        assert unreviewed["spec"]["review"]
+        rules = {"names": ["payments"], "approvers": [["Grace Hopper"]]}
+        assert unreviewed["spec"]["review_rules"] == {**rules, "override": False, "remark": True}
+        red = await front.paused(by=ada, succeeded=False, **labels)
+        body = {**approval, "override": True}
+        refused = await grace.post(f"/jobs/{red}/review", json=body)
+        assert (refused.status_code, refused.json()["type"]) == (403, "/problems/review-rule")
+        assert "the rule 'payments' allows no approval against" in refused.json()["detail"]
+        job_id = await front.paused(by=ada, **labels)
+        for client, problem in ((ada, "own-approval"), (heidi, "review-rule")):
+            assert (await approve(client, job_id))[:2] == (403, problem)
+        answer = await grace.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+        field, message = await refusal_of(answer)
+        assert (field, message) == (
+            "feedback",
+            "by the rule 'payments', each approval needs a remark",
+        )
+        assert (await grace.post(f"/jobs/{job_id}/review", json=approval)).status_code == 202
+        assert (await front.job(job_id))["decisions"][0]["rules"] == ["payments"]
+        entries = (await front.client.get("/audit")).text
+        assert '"rules":["payments"]' in entries
+        rows = (await front.client.get("/decisions")).json()["decisions"]
+        assert rows[-1]["rules"] == "payments"
+        unruled = await front.paused(by=ada)
+        assert (await approve(ada, unruled))[0] == 202

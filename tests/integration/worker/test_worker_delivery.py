@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,9 +13,11 @@ import pytest
 from support.graph.repository_job import ANSWER, TASK
 from support.graph.repository_job import CHANGED as TEXTS
 from support.processes.delivering import CALLS, CHANGED, SECRET, Delivering, delivering
+from support.processes.fronts import front
 from support.servers.forge_api import PATH
 
 from cli.client.service import Service
+from cli.errors import RequestRefused
 
 
 @pytest.fixture
@@ -267,3 +270,31 @@ def test_without_an_approval_or_a_change_there_is_no_delivery(forge: Delivering)
     job = forge.job(forge.submit(evidence="none"))
     assert "has changed nothing" in job["result"]["delivery"]["note"]
     assert (forge.branches(), forge.forge.requests) == ({}, [])
+
+
+def test_an_owner_of_the_changed_file_approves(forge: Delivering, tmp_path: Path) -> None:
+    forge.project.commit({"CODEOWNERS": b"* @all\n/days/ @days\n"})
+    forge.project.git("push", "--quiet", "origin", "main")
+    policy = tmp_path / "review.toml"
+    rule = '[[rule]]\nname = "owned"\nrepositories = ["*"]\napprovers = ["CODEOWNERS"]\n'
+    policy.write_text(f'{rule}[groups]\n"@days" = ["Grace Hopper"]\n"@all" = ["heidi"]\n')
+    forge.worker()
+    with contextlib.ExitStack() as stack:
+        api = stack.enter_context(front(forge.deployment, "ruled", review_policy=str(policy)))
+        persons = [
+            stack.enter_context(Service(api.url, forge.service.create_key(key)["secret"]))
+            for key in (
+                {"name": "ada", "scopes": ["submit"]},
+                {"name": "heidi", "scopes": ["review"]},
+                {"name": "laptop", "scopes": ["review"], "person": "Grace Hopper"},
+            )
+        ]
+        ada, heidi, grace = persons
+        job_id = replace(forge, service=ada).submit()
+        review = forge.job(job_id, "awaiting_review")["review"]
+        assert review["payload"]["owners"] == [{"path": CHANGED, "owners": ["@days"]}]
+        decision = {"action": "approve", "review_id": review["id"], "digest": review["digest"]}
+        with pytest.raises(RequestRefused, match=r"all changed files \(days/count.py: @days\)"):
+            heidi.decide(job_id, decision)
+        grace.decide(job_id, decision)
+        assert forge.job(job_id)["result"]["delivery"]["branch"]

@@ -40,7 +40,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     if get_origin(hint) is tuple:
         return st.lists(values_of(args[0]), max_size=2).map(tuple)
     if get_origin(hint) is Mapping:
-        return data
+        return data if Any in args else st.dictionaries(*map(values_of, args), max_size=2)
     return st.one_of(*map(values_of, args)) if args else st.from_type(hint)
 
 

@@ -9,9 +9,11 @@ import pytest
 from api.problems import RefusedRequest
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.submission.job_spec import new_spec, rebase_spec, retry_spec
+from api.submission.review_rules import apply_rules
 from api.submission.validation import check_job, check_retry
 from jobs.model.spec import Deliver, JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
+from settings.review_policy import ReviewPolicy
 
 DEFAULTS = ApiSettings()
 
@@ -119,3 +121,53 @@ def test_a_rebase_needs_a_review_if_the_present_policy_requires_one() -> None:
     assert rebase_spec(replace(earlier, review=True), single).on_expiry is OnExpiry.STAY
     rejects = replace(earlier, review=True, on_expiry=OnExpiry.REJECT)
     assert rebase_spec(rejects, single) == rejects
+
+
+URL = "https://git.example.org/payments/core"
+POLICY = ReviewPolicy.model_validate(
+    {
+        "groups": {"leads": ["Ada", "Grace"], "@pay": ["Bob"]},
+        "rule": [
+            {"name": "all", "remark": True, "expires_seconds": 3600},
+            {
+                "name": "payments",
+                "repositories": ["git.example.org/payments/*"],
+                "approvals": 2,
+                "approvers": ["group:leads", "CODEOWNERS"],
+                "override": False,
+            },
+            {"name": "owners", "labels": ["owned"], "approvers": ["CODEOWNERS"]},
+        ],
+    }
+)
+
+
+def test_every_matching_rule_applies_and_the_strictest_value_counts() -> None:
+    spec = apply_rules(JobSpec("x", on_expiry=OnExpiry.APPROVE), URL, POLICY)
+    assert (spec.review, spec.approvals) == (True, 2)
+    assert (spec.review_expires_seconds, spec.on_expiry) == (3600, OnExpiry.REJECT)
+    rules = spec.review_rules
+    assert rules is not None
+    assert rules.names == ("all", "payments")
+    assert rules.approvers == (("Ada", "Grace", "CODEOWNERS"),)
+    assert rules.owners == {"leads": ("Ada", "Grace"), "@pay": ("Bob",)}
+    assert (rules.override, rules.remark) == (False, True)
+
+
+def test_a_job_may_be_stricter_than_the_rules_and_no_retry_weaker() -> None:
+    strict = JobSpec("x", review=True, approvals=2, review_expires_seconds=60)
+    spec = apply_rules(strict, None, POLICY)
+    assert (spec.approvals, spec.review_expires_seconds) == (2, 60)
+    assert spec.review_rules is not None
+    assert spec.review_rules.owners == {}
+    weakened = retried(spec, DEFAULTS, review=False)
+    assert apply_rules(weakened, None, POLICY).review
+    assert apply_rules(spec, None, None).review_rules is None
+
+
+def test_a_job_that_no_person_could_approve_is_refused() -> None:
+    labelled = JobSpec("x", labels=("owned",))
+    with pytest.raises(RefusedRequest) as refused:
+        apply_rules(labelled, None, POLICY)
+    assert [error.field for error in refused.value.more["errors"]] == ["repo"]
+    assert apply_rules(labelled, URL, POLICY).review_rules is not None

@@ -223,9 +223,10 @@ def test_the_refusal_of_an_own_approval_does_not_mention_scopes():
     assert (
         "scope" in RequestRefused(ServiceProblem(403, "no", type="/problems/forbidden")).next_step
     )
-    advice = RequestRefused(ServiceProblem(403, "no", type="/problems/own-approval")).next_step
-    assert "scope" not in advice
-    assert "docs/review.md" in advice
+    for kind in ("own-approval", "review-rule"):
+        advice = RequestRefused(ServiceProblem(403, "no", type=f"/problems/{kind}")).next_step
+        assert "scope" not in advice
+        assert "docs/review.md" in advice
 
 
 @pytest.mark.parametrize(

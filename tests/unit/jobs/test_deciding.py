@@ -12,7 +12,7 @@ from jobs.model.people import KeyRing
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision, ReviewKind
 from jobs.model.review_digest import digest_review
-from jobs.model.spec import JobSpec
+from jobs.model.spec import JobSpec, OnExpiry, ReviewRules
 from jobs.transitions import lifecycle
 from jobs.transitions.expiry import expire
 from jobs.transitions.lifecycle import Change, Refusal
@@ -220,3 +220,74 @@ def test_a_withdrawal_is_offered_as_long_as_there_is_a_vote():
 
     assert not offered(paused())
     assert offered(apply(paused(), decision_by("bob")).after)
+
+
+def ruled(*approvers: tuple[str, ...], unproven: str | None = None, owners=(), **fields):
+    """A paused job of Ann, with rules for its review."""
+    rules = ReviewRules(("payments",), approvers, {"@team": ("Bob", "Cat")}, **fields)
+    record = paused(1, unproven=unproven)
+    payload = {**record.review.payload, "owners": list(owners)}
+    spec = replace(record.spec, review_rules=rules)
+    return replace(record, spec=spec, review=replace(record.review, payload=payload))
+
+
+def refusal_detail(record, person_decision) -> tuple[str, str]:
+    refusal = lifecycle.decide(record, NOW + 1, decision=person_decision)
+    assert isinstance(refusal, Refusal), refusal
+    return refusal.code, refusal.detail
+
+
+def test_a_rule_excludes_authors_the_critic_and_expiry():
+    assert refusal_code(ruled(), decision_by("ann")) == "own_approval"
+    assert refusal_code(ruled(), decision_by("bob", Action.DELEGATE)) == "not_offered"
+    assert Action.DELEGATE not in offered_actions(ruled(), review(), person_delivers=False)
+    edited = apply(ruled(), decision_by("bob", Action.EDIT, code="1")).after
+    reopened = replace(ruled(), authors=edited.authors)
+    assert refusal_code(reopened, decision_by("bob")) == "own_approval"
+    approved = apply(ruled(), decision_by("bob"))
+    assert (approved.after.status, approved.events[0].data["rules"]) == (
+        Status.QUEUED,
+        ["payments"],
+    )
+    due = replace(ruled().review, expires_at=NOW)
+    spec = replace(ruled().spec, on_expiry=OnExpiry.APPROVE)
+    stays = expire(replace(ruled(), review=due, spec=spec), NOW)
+    assert stays.after.review.expired
+
+
+def test_only_persons_on_each_list_approve_and_others_still_decide():
+    record = ruled(("Bob", "Cat"), ("cat", "Dan"))
+    code, detail = refusal_detail(record, decision_by("bob"))
+    assert (code, detail) == ("review_rule", "by the rule 'payments', only cat or Dan can approve")
+    assert refusal_code(record, decision_by("x", person="Eve")) == "review_rule"
+    assert apply(record, decision_by("k", person="CAT")).after.status is Status.QUEUED
+    assert apply(record, decision_by("eve", Action.REVISE, feedback="no")).after.decision
+    questions = replace(record, review=replace(record.review, kind=ReviewKind.UPGRADE))
+    assert apply(questions, decision_by("eve")).after
+
+
+def test_an_owner_of_all_changed_files_approves():
+    owners = [
+        {"path": "a.py", "owners": ["@team", "dan@x.org"]},
+        {"path": "b.py", "owners": ["@cat", "dan@x.org"]},
+    ]
+    record = ruled(("CODEOWNERS", "Eve"), owners=owners)
+    for name in ("cat", "dan@x.org", "eve"):
+        assert apply(record, decision_by(name)).after.status is Status.QUEUED
+    code, detail = refusal_detail(record, decision_by("bob"))
+    assert code == "review_rule"
+    assert "all changed files (a.py: @team dan@x.org; b.py: @cat dan@x.org)" in detail
+    unowned = ruled(("CODEOWNERS",), owners=[*owners, {"path": "c", "owners": []}])
+    for record in (unowned, ruled(("CODEOWNERS",))):
+        assert refusal_code(record, decision_by("cat")) == "review_rule"
+
+
+def test_a_rule_can_forbid_an_override_and_require_a_remark():
+    strict = ruled(unproven="1 test fails", override=False)
+    code, detail = refusal_detail(strict, decision_by("bob", override=True, feedback="because"))
+    assert code == "review_rule"
+    assert detail.startswith("the rule 'payments' allows no approval against the evidence: ")
+    assert apply(ruled(override=False), decision_by("bob")).after.status is Status.QUEUED
+    remark = ruled(remark=True)
+    assert refusal_detail(remark, decision_by("bob", feedback=" "))[0] == "remark_needed"
+    assert apply(remark, decision_by("bob", feedback="read it")).after.status is Status.QUEUED

@@ -1,0 +1,68 @@
+"""The operator's review rules: whether they allow a person's approval. Pure.
+
+See ADR 92.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from jobs.model.people import identity_of, person_key
+from jobs.model.record import JobRecord, Status
+from jobs.model.review import Review, ReviewKind
+from jobs.model.spec import CODEOWNERS, ReviewRules
+from jobs.transitions.change import Refusal
+from jobs.view.verdict import verdict_of_review
+
+
+def needs_other_persons(record: JobRecord, review: Review) -> bool:
+    """Whether only persons who are not authors of the work can approve it: two approvals are
+    needed, or a rule of the operator applies."""
+    is_strict = record.spec.approvals > 1 or record.spec.review_rules is not None
+    return review.kind is ReviewKind.REVIEW and is_strict
+
+
+def rules_of(record: JobRecord, review: Review) -> ReviewRules | None:
+    """The rules for decisions on this review; None if no rule applies."""
+    return record.spec.review_rules if review.kind is ReviewKind.REVIEW else None
+
+
+def refuse_by_rules(
+    record: JobRecord, review: Review, identity_keys: Collection[str]
+) -> Refusal | None:
+    """Why the rules do not allow an approval by the person with these identity keys."""
+    if (rules := rules_of(record, review)) is None:
+        return None
+    verdict = verdict_of_review(review)
+    detail = ""
+    if verdict and verdict.needs_override and not rules.override:
+        detail = f"{rules} allows no approval against the evidence: {verdict.reason}"
+    for names in rules.approvers:
+        if _list_keys(names, rules, review).isdisjoint(identity_keys):
+            detail = f"by {rules}, only {_list_approvers(names, review)} can approve"
+    return Refusal("review_rule", detail, Status.AWAITING_REVIEW) if detail else None
+
+
+def _list_keys(names: Sequence[str], rules: ReviewRules, review: Review) -> set[str]:
+    """The identity keys of all persons in a list of approvers."""
+    keys = {person_key(name) for name in names if name != CODEOWNERS}
+    if CODEOWNERS not in names:
+        return keys
+    owners_of_files = []
+    for file in review.payload.get("owners", ()):
+        groups = (
+            rules.owners.get(identity_of(name), (name.lstrip("@"),)) for name in file["owners"]
+        )
+        owners_of_files.append({person_key(person) for group in groups for person in group})
+    return keys | set.intersection(*owners_of_files) if owners_of_files else keys
+
+
+def _list_approvers(names: Sequence[str], review: Review) -> str:
+    listed = [name for name in names if name != CODEOWNERS]
+    if CODEOWNERS in names:
+        files = [
+            f"{file['path']}: {' '.join(file['owners']) or 'no owner'}"
+            for file in review.payload.get("owners", ())
+        ]
+        listed.append(f"a person who owns all changed files ({'; '.join(files) or 'no file'})")
+    return " or ".join(listed)

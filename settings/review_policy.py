@@ -1,0 +1,164 @@
+"""The operator's review policy: a TOML file with rules by repository and label.
+
+See ADR 92.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import tomllib
+from collections.abc import Collection, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_settings import NoDecode
+
+GROUP = "group:"
+CODEOWNERS = "CODEOWNERS"
+_HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
+
+
+def _check_pattern(text: str) -> str:
+    """The pattern in the form of `canonical_repository`. Raises ValueError."""
+    pattern = text.partition("://")[2] or text
+    if re.search(r"[@:\s]", pattern) or (pattern != "*" and "/" not in pattern.strip("/")):
+        raise ValueError("write HOST/PATH, such as git.example.org/payments/*, or *")
+    return pattern.rstrip("/").removesuffix(".git").casefold()
+
+
+Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+Repositories = Annotated[list[Annotated[str, AfterValidator(_check_pattern)]], Field(min_length=1)]
+
+
+class ReviewRule(BaseModel):
+    """A rule for the reviews of the jobs that it matches."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    name: str = Field(min_length=1, max_length=100)
+    repositories: Repositories = Field(default_factory=list)
+    """Globs of `HOST/PATH`. Missing: each job, also without a repository."""
+    labels: Names = Field(default_factory=list)
+    """The job has at least one of them. Missing: each job."""
+    approvals: int = Field(1, ge=1, le=2)
+    approvers: Names = Field(default_factory=list)
+    """Persons, `group:NAME`, `CODEOWNERS`. Missing: each person who is not an author."""
+    override: bool = True
+    """Whether a person may approve against the evidence."""
+    remark: bool = False
+    """Whether each approval needs a remark."""
+    expires_seconds: int | None = Field(None, ge=1)
+    """A review without a decision is rejected after this time."""
+
+    def matches(self, repository: str, labels: Collection[str]) -> bool:
+        """Whether the rule applies to a job. `repository`: in its canonical form; '': none."""
+        if self.labels and set(self.labels).isdisjoint(labels):
+            return False
+        in_pattern = (fnmatchcase(repository, pattern) for pattern in self.repositories)
+        return not self.repositories or (bool(repository) and any(in_pattern))
+
+
+class ReviewPolicy(BaseModel):
+    """All rules, and the groups of persons that they name."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    rule: list[ReviewRule] = Field(min_length=1)
+    groups: dict[str, list[str]] = Field(default_factory=dict)
+    """Persons by the name of their group, which may be the name of an owner in CODEOWNERS."""
+    _path: str = ""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Take the path of the file."""
+        self._path = str(context)
+
+    def __str__(self) -> str:
+        """The path of the file, for `fettle config`."""
+        return self._path
+
+    def rules_for(self, url: str | None, labels: Collection[str]) -> list[ReviewRule]:
+        """The rules that apply to a job on the repository `url`."""
+        repository = canonical_repository(url) if url else ""
+        return [rule for rule in self.rule if rule.matches(repository, labels)]
+
+    def approvers_of(self, rule: ReviewRule) -> tuple[str, ...]:
+        """The persons who may approve by a rule, and CODEOWNERS."""
+        groups = (self.groups.get(name.removeprefix(GROUP), [name]) for name in rule.approvers)
+        return tuple(dict.fromkeys(name for group in groups for name in group))
+
+
+def canonical_repository(url: str) -> str:
+    """`host/path`, equal for all URLs by which a host knows a repository: without scheme, user,
+    port, case, `.git`, escapes and superfluous slashes."""
+    parts = urlsplit(url)
+    path = posixpath.normpath("/" + unquote(parts.path)).lstrip("/")
+    return f"{(parts.hostname or '').rstrip('.')}/{path.removesuffix('.git')}".casefold()
+
+
+def read_policy(value: object) -> object:
+    """The policy in the file with this path; None for an empty path. Raises ValueError with the
+    line of each fault."""
+    if not isinstance(value, str | Path):
+        return value
+    if not str(value):
+        return None
+    try:
+        text = Path(value).read_text(encoding="utf-8")
+        policy = ReviewPolicy.model_validate(tomllib.loads(text), context=value)
+    except ValidationError as error:
+        faults = [(wrong["loc"], _explain(wrong)) for wrong in error.errors()]
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{value} cannot be read as TOML: {error}") from None
+    else:
+        faults = list(_find_contradictions(policy))
+        if not faults:
+            return policy
+    lines = (f"line {_find_line(text, location)}: {fault}" for location, fault in faults)
+    raise ValueError(f"{value}, {'; '.join(lines)}")
+
+
+PolicyField = Annotated[ReviewPolicy | None, NoDecode, BeforeValidator(read_policy)]
+
+
+def _explain(wrong: Any) -> str:
+    """An error of pydantic as `field: reason`."""
+    name = next((part for part in reversed(wrong["loc"]) if isinstance(part, str)), "file")
+    message = wrong["msg"].removeprefix("Value error, ")
+    if wrong["type"] == "extra_forbidden":
+        table = ReviewRule if wrong["loc"][0] == "rule" else ReviewPolicy
+        message = f"there is no such field; use {', '.join(table.model_fields)}"
+    return f"{name}: {message}"
+
+
+def _find_contradictions(policy: ReviewPolicy) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The location and the text of each fault that several fields make together."""
+    names = [rule.name for rule in policy.rule]
+    for number, rule in enumerate(policy.rule):
+        approvers = policy.approvers_of(rule)
+        if rule.name in names[:number]:
+            yield ("rule", number, "name"), f"another rule has the name {rule.name!r}: rename one"
+        for name in approvers:
+            if name.startswith(GROUP):
+                fault = f"{name} is not in [groups]: add the group, or correct the name"
+                yield ("rule", number, "approvers"), fault
+        if rule.approvers and CODEOWNERS not in approvers and len(approvers) < rule.approvals:
+            fault = f"{rule.approvals} approvals need as many approvers: name more persons"
+            yield ("rule", number, "approvers"), fault
+
+
+def _find_line(text: str, location: tuple[str | int, ...]) -> int:
+    """The number of the line with the field at `location`; else of the beginning of its table."""
+    lines = text.splitlines()
+    starts = [at for at, line in enumerate(lines) if _HEADER.match(line)]
+    first, last = 0, len(lines)
+    if (
+        location[:1] == ("rule",)
+        and len(location) > 1
+        and (number := int(location[1])) < len(starts)
+    ):
+        first, last = starts[number], [*starts, last][number + 1]
+    name = next((part for part in reversed(location) if isinstance(part, str)), "")
+    field = re.compile(rf"\s*\[*\s*[\"']?{re.escape(name)}[\"']?\s*[\].=]")
+    return next((at for at in range(first, last) if field.match(lines[at])), first) + 1
