@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, cast
 
 import structlog
@@ -147,3 +147,14 @@ async def fleet_for(services: Services, records: Iterable[JobRecord]) -> FleetSt
     oldest = now - services.settings.worker_seen_seconds * 1000
     lately = [worker for worker in announced if worker["seen_at"] >= oldest]
     return FleetState(lately, counts[Status.RUNNING])
+
+
+async def queue_state(services: Services, record: JobRecord) -> FleetState | None:
+    """As `fleet_for`, with the place of the job in its queue."""
+    if (fleet := await fleet_for(services, [record])) is None:
+        return None
+    head, ahead = await asyncio.gather(
+        services.store.next_in_line(record.tenant, record.conversation_id),
+        services.store.count_ahead(record),
+    )
+    return replace(fleet, line_head=head, place=ahead + 1)

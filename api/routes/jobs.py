@@ -30,7 +30,7 @@ from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
-from api.services import Services, ServicesDep, find_job, fleet_for
+from api.services import Services, ServicesDep, find_job, fleet_for, queue_state
 from api.submission import new_jobs
 from api.submission.job_spec import derived_digest, request_digest
 from api.submission.validation import check_job
@@ -353,7 +353,7 @@ async def job_answer(services: Services, record: JobRecord, now: int) -> Respons
     events, charges, fleet = await asyncio.gather(
         services.store.events(record.id),
         services.store.charges(record.id),
-        fleet_for(services, [record]),
+        queue_state(services, record),
     )
     if len(events) <= MAX_QUICK_EVENTS:
         return _job_json(record, events, charges, now, fleet, services.settings)

@@ -295,12 +295,18 @@ class Queued(ResponseModel):
     """The reason for which no worker runs a queued job."""
 
     reason: QueueReason = Field(
-        description="`rests`: it waits for its next try, see `waits`; `no_worker`: no worker is "
+        description="`rests`: it waits for its next try, see `waits`; `in_line`: another job of "
+        "its conversation comes first (not in a listing); `no_worker`: no worker is "
         "running; `broken_workers`: no worker can take jobs; `other_release`: no worker can resume "
         "it; `busy`: all workers hold as many jobs as they can; `next`: a worker takes it within "
         "seconds"
     )
     text: str = Field(description="the reason as a sentence")
+    place: int | None = Field(
+        None,
+        description="the place among the queued jobs of your tenant, from 1; null: it rests, or "
+        "waits in line. Not in a listing. Tenants take turns",
+    )
 
 
 class JobSummary(Life):

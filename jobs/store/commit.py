@@ -346,6 +346,7 @@ def _permanent_listings(record: JobRecord) -> Sequence[str]:
         ("person", record.person or record.submitted_by),
         ("conversation", record.conversation_id),
         ("model", spec.model),
+        ("priority", spec.priority),
         ("repository", spec.repo.name if spec.repo else None),
         *(("label", label.strip()) for label in spec.labels),
     ]

@@ -9,12 +9,13 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from redis.asyncio import Redis
 
 from jobs.model.codec import read_record
-from jobs.model.record import Status
+from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobKind, Priority
 from jobs.queue.admission import SystemLoad
 from jobs.redis import keys
@@ -173,6 +174,22 @@ class Listing(Clock):
         for group in (*groups, await self._sets_without_vote(tenant, waits_for)):
             sets += [len(group), *group]
         return sets
+
+    async def count_ahead(self, record: JobRecord) -> int:
+        """The number of its tenant's queued jobs that workers take before this queued job: those of
+        a higher priority, and older ones of the same priority. A lower bound in a long queue."""
+        own, priorities = record.spec.priority, list(Priority)
+        higher = priorities[: priorities.index(own)]
+        periods = {**dict.fromkeys(higher, ALWAYS), own: Period(end=record.created_at)}
+        select = partial(self.page, record.tenant, limit=0, offset=0, status=Status.QUEUED)
+        pages = await asyncio.gather(
+            *(
+                select(kind=kind, priority=priority, period=period)
+                for priority, period in periods.items()
+                for kind in JobKind
+            )
+        )
+        return sum(page.total for page in pages)
 
     async def _sets_without_vote(self, tenant: str, identity_keys: Collection[str]) -> list[str]:
         """The sets of jobs that a person may not approve. Empty sets are left out: a person may

@@ -1,8 +1,8 @@
 """Why a queued job does not run, from its record and from the announcements of workers. Pure.
 
-`explain_queued` returns the first reason that applies: the job rests, there is no worker, no worker
-works, no worker can resume the job, all slots are busy. A text never has a host's name or an
-address, because tenants read it.
+`explain_queued` returns the first reason that applies: the job rests, another job of its
+conversation comes first, there is no worker, no worker works, no worker can resume the job, all
+slots are busy. A text never has a host's name or an address, because tenants read it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any, Literal
 from jobs.model.record import JobRecord, Status
 from jobs.transitions.upgrade import abandoned_format
 
-QueueReason = Literal["rests", "no_worker", "broken_workers", "other_release", "busy", "next"]
+QueueReason = Literal[
+    "rests", "in_line", "no_worker", "broken_workers", "other_release", "busy", "next"
+]
 PARTS = {"sandbox": "sandbox", "storage": "artifact store", "default_model": "default model"}
 """The parts without which a worker takes no job: the field of its announcement, and the name for
 users."""
@@ -28,20 +30,29 @@ class FleetState:
     """Their announcements."""
     running: int
     """The number of jobs that run on them, of all tenants."""
+    line_head: str | None = None
+    """The id of the first job in the line of the job's conversation. None: not looked up."""
+    place: int | None = None
+    """The place of the job among the queued jobs of its tenant, from 1. None: not looked up."""
 
 
-def explain_queued(record: JobRecord, fleet: FleetState, now: int) -> dict[str, str] | None:
-    """{reason, text} of a queued job; None in another state."""
+def explain_queued(record: JobRecord, fleet: FleetState, now: int) -> dict[str, Any] | None:
+    """{reason, text, place} of a queued job; None in another state."""
     if record.status is not Status.QUEUED:
         return None
     reason, text = _reason(record, fleet, now)
-    return {"reason": reason, "text": text}
+    place = None if reason in ("rests", "in_line") else fleet.place
+    if place is not None:
+        text = f"{text}; place {place:,} in the queue of your tenant"
+    return {"reason": reason, "text": text, "place": place}
 
 
 def _reason(record: JobRecord, fleet: FleetState, now: int) -> tuple[QueueReason, str]:
     if record.rests(now):
         cause = f"for {record.wait.on}, " if record.wait else ""
         return "rests", f"waits {cause}until its next try"
+    if fleet.line_head not in (None, record.id):
+        return "in_line", f"job {fleet.line_head} of its conversation comes first"
     if not fleet.workers:
         return "no_worker", "no worker is running"
     working = [worker for worker in fleet.workers if not broken_parts(worker)]

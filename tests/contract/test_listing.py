@@ -11,7 +11,7 @@ from jobs.audit.entries import Actor
 from jobs.model.credentials import Signer
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
-from jobs.model.spec import JobKind, Repo, repository_name
+from jobs.model.spec import JobKind, Priority, Repo, repository_name
 from jobs.redis import keys
 from jobs.store import Charge
 from jobs.store.listing import Period
@@ -187,6 +187,21 @@ async def test_jobs_are_found_by_submitter_model_repository_and_conversation(ser
     assert await service.operations.delete(other.id, Actor("ann")) is None
     assert await ids(service, repository="git.example.org/team/app") == []
     assert await ids(service, conversation=plain.id) == [plain.id]
+
+
+async def test_a_place_in_the_queue_counts_jobs_of_higher_priority_and_older_jobs(service):
+    high, low = {"priority": Priority.HIGH}, {"priority": Priority.LOW}
+    fields = (low, {}, {"kind": JobKind.VERIFICATION}, high, {}, low, high)
+    records = []
+    for spec in fields:
+        records.append(await service.submit(**spec))
+        while await service.store.now() == records[-1].created_at:
+            pass
+    expected = [5, 2, 3, 0, 4, 6, 1]
+    assert [await service.store.count_ahead(record) for record in records] == expected
+    await service.claim(records[3].id)
+    job(await service.operations.cancel(records[2].id, "ann"))
+    assert await service.store.count_ahead(records[5]) == 4
 
 
 async def test_a_period_and_an_order_select_jobs_by_their_submission(service):

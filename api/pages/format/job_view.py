@@ -18,7 +18,7 @@ from api.auth.caller import keys_of_same_person
 from api.pages.format.strip import strip_of
 from api.pages.rendering import list_templates, render_template
 from api.pages.visitor import Visitor
-from api.services import Services, find_job, fleet_for
+from api.services import Services, find_job, queue_state
 from jobs.model.events import Event, events_since_restart
 from jobs.model.people import person_key
 from jobs.model.record import JobRecord
@@ -75,7 +75,7 @@ async def load_story(services: Services, visitor: Visitor, job_id: str) -> JobSt
         services.store.events(job_id),
         services.store.charges(job_id),
         keys_of_same_person(services, visitor.credential),
-        fleet_for(services, [loaded.record]),
+        queue_state(services, loaded.record),
     )
     person_delivers = services.settings.deliver_needs_review
     return JobStory(loaded.record, events, charges, loaded.now, fleet, person_delivers, same_person)

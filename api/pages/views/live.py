@@ -23,7 +23,7 @@ from api.pages.format.job_view import JobStory
 from api.pages.rendering import render_template
 from api.pages.visitor import Reader, Visitor, find_visitor
 from api.schemas import patterns
-from api.services import Services, ServicesDep, fleet_for
+from api.services import Services, ServicesDep, queue_state
 from jobs.model.events import WORK
 
 router = APIRouter()
@@ -125,7 +125,7 @@ class _Updates:
         if loaded is None:
             return []
         charges = await self._services.store.charges(loaded.record.id)
-        fleet = await fleet_for(self._services, [loaded.record])
+        fleet = await queue_state(self._services, loaded.record)
         self._story = replace(
             self._story, record=loaded.record, charges=charges, now=loaded.now, fleet=fleet
         )

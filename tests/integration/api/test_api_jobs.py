@@ -439,4 +439,11 @@ async def test_a_queued_job_shows_the_reason_why_it_waits(front):
     await front.claim(job_id)
     assert (await front.job(job_id))["queued"] is None
     other_job = await front.submit()
-    assert (await front.job(other_job))["queued"]["reason"] == "busy"
+    follower = await front.submit(conversation_id=other_job)
+    busy = (await front.job(other_job))["queued"]
+    assert (busy["reason"], busy["place"]) == ("busy", 1)
+    in_line = (await front.job(follower))["queued"]
+    assert (in_line["reason"], in_line["place"]) == ("in_line", None)
+    async with visiting(front.app) as visit:
+        page = (await visit.get(f"/app/jobs/{other_job}")).text
+        assert "1 can; place 1 in the queue of your tenant" in page

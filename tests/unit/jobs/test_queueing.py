@@ -32,6 +32,8 @@ CASES = [
     (queued(), FleetState([READY, BROKEN], 2), "busy", "2 jobs run, 2 can"),
     (queued(), FleetState([READY, READY], 2), "next", "a worker takes it next"),
     (queued(), FleetState([OLD], 0), "next", "a worker takes it next"),
+    (queued(), FleetState([], 0, line_head="0" * 20), "in_line", f"job {'0' * 20} of its"),
+    (queued(), FleetState([], 0, line_head=queued().id), "no_worker", "no worker is running"),
 ]
 
 
@@ -42,6 +44,18 @@ def test_the_first_reason_that_applies_is_named(record, fleet, reason, text):
     assert text in explanation["text"]
     assert "secret" not in explanation["text"]
     assert "internal" not in explanation["text"]
+
+
+def test_a_job_that_a_worker_could_take_has_a_place_in_the_queue():
+    busy, text = FleetState([READY], 2, place=1_200), "place 1,200 in the queue of your tenant"
+    explanation = explain_queued(queued(), busy, NOW)
+    assert explanation["place"] == 1_200
+    assert explanation["text"].endswith(text)
+    behind = replace(busy, line_head="0" * 20)
+    for record, fleet in ((RESTING, busy), (queued(), behind), (queued(), FleetState([], 0))):
+        explanation = explain_queued(record, fleet, NOW)
+        assert explanation["place"] is None
+        assert "place" not in explanation["text"]
 
 
 def test_every_reason_has_a_case():
