@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -24,6 +25,23 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest_seconds:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+TYPED_DURATIONS = "write 90s, 15m, 2h or 3d"
+_TIME_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_TYPED_TIME = re.compile(r"(\d{1,9})\s*([smhd]?)")
+
+
+def parse_duration(text: str) -> int | None:
+    """The seconds of a duration that a person typed, at least one; None: it is not a duration."""
+    typed = _TYPED_TIME.fullmatch(text.strip().lower())
+    return int(typed[1]) * _TIME_UNITS[typed[2] or "s"] or None if typed else None
+
+
+def typed_duration(seconds: int) -> str:
+    """A duration as a person types it: `90s`, `15m`, `2h`."""
+    unit = next(unit for unit, length in _TIME_UNITS.items() if seconds % length == 0)
+    return f"{seconds // _TIME_UNITS[unit]}{unit}"
 
 
 def size(count: int) -> str:

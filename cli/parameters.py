@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-_TIME_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_TYPED_TIME = re.compile(r"(\d{1,9})\s*([smhd]?)")
+from api.quantities import TYPED_DURATIONS, parse_duration
 
 
 class Duration(click.ParamType[int]):
@@ -20,10 +19,9 @@ class Duration(click.ParamType[int]):
         """See click.ParamType."""
         if isinstance(value, int):
             return value
-        typed = _TYPED_TIME.fullmatch(str(value).strip().lower())
-        seconds = int(typed[1]) * _TIME_UNITS[typed[2]] if typed else 0
-        if seconds < 1:
-            self.fail(f"{value!r} is no length of time; write 90s, 15m, 2h or 3d", param, ctx)
+        seconds = parse_duration(str(value))
+        if seconds is None:
+            self.fail(f"{value!r} is no length of time; {TYPED_DURATIONS}", param, ctx)
         return seconds
 
 

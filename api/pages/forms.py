@@ -11,9 +11,11 @@ from pydantic import ValidationError
 
 from api import problems
 from api.http.body import read_bytes
-from api.http.field_errors import invalid
+from api.http.field_errors import invalid, refuse
 from api.problems import RefusedRequest
+from api.quantities import TYPED_DURATIONS, parse_duration
 from api.schemas.fields import RequestModel
+from api.schemas.problem import FieldError
 from settings.api import ApiSettings
 
 M = TypeVar("M", bound=RequestModel)
@@ -47,7 +49,16 @@ async def form_values(
 
 
 def as_request(model: type[M], values: dict[str, Any]) -> M:
-    """The request model with these values. Raises RefusedRequest: 422."""
+    """The request model with these values; a person types a duration as in 30m. Raises
+    RefusedRequest: 422."""
+    typed = {name: text for name, text in values.items() if name.endswith("_seconds") and text}
+    durations = {name: parse_duration(text) for name, text in typed.items()}
+    refuse(
+        FieldError(field=name, message=f"{typed[name][:40]!r} is no duration: {TYPED_DURATIONS}")
+        for name, seconds in durations.items()
+        if seconds is None
+    )
+    values = {**values, **durations}
     try:
         return model.model_validate(values, strict=False)
     except ValidationError as error:

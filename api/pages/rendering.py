@@ -37,6 +37,7 @@ _FILTERS = (
     words.json_text,
     quantities.plural,
     quantities.duration,
+    quantities.typed_duration,
     words.roughly,
     quantities.size,
     quantities.money,

@@ -55,18 +55,21 @@ def require_posting_visitor(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]
     async def dependency(request: Request, services: ServicesDep) -> Visitor:
         check_origin(request)
         visitor = await signed_in(request, services)
-        token = await _token(request, services)
-        if not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
-            raise RefusedRequest(problems.FORBIDDEN, "this form has expired: reload the page")
+        check_token(request, visitor, await _posted_token(request, services))
         return visitor
 
     return dependency
 
 
-async def _token(request: Request, services: Services) -> str:
-    """From the header that scripts send, else from the form's field of this name."""
-    if (sent := request.headers.get(FORM_TOKEN)) is not None:
-        return sent
+def check_token(request: Request, visitor: Visitor, posted: str) -> None:
+    """Raise RefusedRequest, a 403, unless the header that scripts send, or else the form's field of
+    this name (`posted`), has the visitor's token."""
+    token = request.headers.get(FORM_TOKEN, posted)
+    if not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
+        raise RefusedRequest(problems.FORBIDDEN, "this form has expired: reload the page")
+
+
+async def _posted_token(request: Request, services: Services) -> str:
     if request.headers.get("content-type") != "application/x-www-form-urlencoded":
         return ""
     return (await posted_fields(request, services.settings)).get(FORM_TOKEN, [""])[-1]

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.http.body import read_form
-from api.pages.forms import as_request
-from api.pages.rendering import render_page
+from api.http.body import NO_PARTS, read_form
+from api.listing import JobFilters, read_page
+from api.pages.format import words
+from api.pages.forms import FORM_TOKEN, as_request
+from api.pages.rendering import go_to, render_page
 from api.pages.views.deployment import offered_models
-from api.pages.visitor import Author, Submitter, Visitor
+from api.pages.visitor import Author, Visitor, check_origin, check_token
 from api.problems import RefusedRequest
+from api.quantities import typed_duration
 from api.schemas import patterns
 from api.schemas.job_request import JobRequest
-from api.services import ServicesDep
+from api.services import Services, ServicesDep
 from api.submission import new_jobs
 from api.submission.job_spec import new_spec
-from api.submission.validation import check_job
-from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
+from api.submission.validation import AUTO, PAUSE_FIELDS, REVIEW_FIELDS, check_job
+from jobs.model.credentials import Scope
+from jobs.model.record import JobRecord
+from jobs.model.spec import Evidence, JobSpec, OnExhausted, OnExpiry, Pause, Priority
 from settings.api import ApiSettings
 
 router = APIRouter()
@@ -100,6 +107,8 @@ LEFT_OUT = {
 }
 """Fields of a job that the form does not have, and the reasons."""
 CHECKS_FILE = "test_acceptance.py"
+RECENT_JOBS = 25
+"""The form offers the repositories of the newest jobs."""
 PLAIN = frozenset(JobRequest.model_fields) - frozenset(OTHERS)
 """Fields that the form sends as one text."""
 _FIELDS = tuple(name for name in JobRequest.model_fields if name != "conversation_id")
@@ -110,15 +119,45 @@ async def new(
     services: ServicesDep,
     visitor: Author,
     follows: Annotated[str | None, Query(pattern=patterns.CONVERSATION)] = None,
+    repo: Annotated[str, Query(max_length=2_000)] = "",
 ) -> Response:
-    """The form."""
+    """The form. With a `repo`, it has the options of the last job on this repository."""
+    preset = None
+    if repo and visitor.may(Scope.READ):
+        filters = JobFilters(repository=repo)
+        preset = next(
+            iter((await read_page(services, visitor.credential, filters, 1, 0)).records), None
+        )
+    values = {**(_texts_of(preset.spec) if preset else {}), **({"repo": repo} if repo else {})}
+    return await _render_form(services, visitor, values, follows, preset)
+
+
+async def _render_form(
+    services: Services,
+    visitor: Visitor,
+    values: Mapping[str, str],
+    follows: str | None,
+    preset: JobRecord | None = None,
+    errors: Mapping[str, str] = MappingProxyType({}),
+    general: str = "",
+) -> Response:
+    """The form with these texts. `preset`: the job with these options."""
     defaults = JobRequest(task="x")
+    models = await offered_models(services)
+    if (model := values.get("model")) and model not in {AUTO, *(offer.name for offer in models)}:
+        values = {**values, "other_model": model}
     return render_page(
         "new.html",
         visitor,
+        status=422 if errors or general else 200,
+        values=values,
+        preset=preset,
+        errors=errors,
+        general=general,
         follows=follows,
+        recent=await _recent_repositories(services, visitor),
         examples=EXAMPLES,
-        models=await offered_models(services),
+        models=models,
         defaults=defaults,
         default_timeout=new_spec(defaults, services.settings).timeout_seconds,
         choices=choices(services.settings),
@@ -126,22 +165,65 @@ async def new(
     )
 
 
+async def _recent_repositories(services: Services, visitor: Visitor) -> Mapping[str, str]:
+    """The URLs of the repositories of the newest jobs, by their name."""
+    if not visitor.may(Scope.READ):
+        return {}
+    page = await read_page(services, visitor.credential, JobFilters(), RECENT_JOBS, 0)
+    urls = [record.spec.repo.url for record in page.records if record.spec.repo]
+    return {words.repository_name(url): url for url in urls if url}
+
+
 @router.post("/new")
-async def submit(request: Request, services: ServicesDep, visitor: Submitter) -> Response:
+async def submit(request: Request, services: ServicesDep, visitor: Author) -> Response:
     """Submit the job; a 422 shows each error at its field."""
     settings = services.settings
+    check_origin(request)
+    parts = NO_PARTS
     async with services.uploads.turn(visitor.credential.id):
         try:
             parts = await read_form(request, settings, settings.max_body_bytes)
+            check_token(request, visitor, parts.fields.get(FORM_TOKEN, ""))
             job = as_request(JobRequest, _job_values(parts.fields))
             spec = check_job(job, len(job.model_dump_json()), settings, parts)
         except RefusedRequest as refused:
-            return _refusal(visitor, refused)
+            if refused.kind is problems.FORBIDDEN:
+                raise
+            errors, general = _describe_errors(refused)
+            if "hx-request" not in request.headers:
+                follows = parts.fields.get("conversation_id")
+                return await _render_form(
+                    services, visitor, parts.fields, follows, None, errors, general
+                )
+            values = {"errors": errors, "general": general, "fields": _FIELDS}
+            headers = {**refused.headers, "HX-Reswap": "none"}
+            return render_page("new_wrong.html", visitor, status=422, headers=headers, **values)
         submitted = await new_jobs.submit(
             services, visitor.credential, job, spec, request.scope["request_id"], parts=parts
         )
-    page_path = f"/app/jobs/{submitted.record.id}"
-    return Response(status_code=204, headers={"HX-Redirect": page_path})
+    return go_to(request, f"/app/jobs/{submitted.record.id}")
+
+
+def _texts_of(spec: JobSpec) -> dict[str, str]:
+    """The options of a job as the texts of the form; its task, its plan, its files and its checks
+    are left out."""
+    unreviewed = set[str]() if spec.review else {*REVIEW_FIELDS, *PAUSE_FIELDS}
+    names = PLAIN - {"task", "conversation_id"} - unreviewed
+    values = {name: getattr(spec, name) for name in names}
+    repo, deliver = spec.repo, spec.deliver
+    return {name: _text_of(name, value) for name, value in values.items() if value is not None} | {
+        "labels": ", ".join(spec.labels),
+        "ref": (repo.ref if repo else None) or "",
+        "deliver": ("pull_request" if deliver.pull_request else "branch") if deliver else "",
+    }
+
+
+def _text_of(name: str, value: Any) -> str:
+    if name.endswith("_seconds"):
+        return typed_duration(value)
+    if isinstance(value, tuple):  # a command
+        return shlex.join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _job_values(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -149,6 +231,8 @@ def _job_values(texts: Mapping[str, str]) -> dict[str, Any]:
     task = texts.get("task", "").replace("\r\n", "\n").strip()
     values: dict[str, Any] = {name: texts[name] for name in PLAIN if texts.get(name)}
     values["task"] = task
+    if other_model := texts.get("other_model", "").strip():
+        values["model"] = other_model
     values["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
     values["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
     if checks := texts.get("checks", "").strip():
@@ -171,8 +255,8 @@ def _cases(text: str) -> Any:
         raise RefusedRequest(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
 
 
-def _refusal(visitor: Visitor, refused: RefusedRequest) -> Response:
-    """Each error at its field; errors without a field of the form on top."""
+def _describe_errors(refused: RefusedRequest) -> tuple[Mapping[str, str], str]:
+    """The errors by their field, and those without a field of the form."""
     errors: dict[str, str] = {}
     for error in refused.more.get("errors", ()):
         fields: Mapping[str, Any] = error if isinstance(error, dict) else error.model_dump()
@@ -180,9 +264,7 @@ def _refusal(visitor: Visitor, refused: RefusedRequest) -> Response:
         errors.setdefault(name, _sentence(fields))
     elsewhere = [f"{name}: {error}" for name, error in errors.items() if name not in _FIELDS]
     general = "; ".join(elsewhere) if errors else f"{refused.kind.title}: {refused.detail}"
-    values = {"errors": errors, "general": general, "fields": _FIELDS}
-    headers = {**refused.headers, "HX-Reswap": "none"}
-    return render_page("new_wrong.html", visitor, status=422, headers=headers, **values)
+    return errors, general
 
 
 def _sentence(fields: Mapping[str, Any]) -> str:

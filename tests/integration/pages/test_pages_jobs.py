@@ -123,11 +123,11 @@ async def test_a_job_is_retried_with_other_terms(front):
     await front.client.post(f"/jobs/{job_id}/cancel")
     async with visiting(front.app) as visit:
         assert 'placeholder="0.1"' in (await visit.get(f"/app/jobs/{job_id}")).text
-        terms = {"max_cost_usd": "2", "timeout_seconds": "60", "review": "true", "model": ""}
+        terms = {"max_cost_usd": "2", "timeout_seconds": "30m", "review": "true", "model": ""}
         sent = await visit.post(f"/app/jobs/{job_id}/retry", data=terms)
         assert sent.status_code == 204, sent.text
         spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
-        assert (spec["max_cost_usd"], spec["timeout_seconds"]) == ("2", 60)
+        assert (spec["max_cost_usd"], spec["timeout_seconds"]) == ("2", 1_800)
         assert (spec["review"], spec["model"]) == (True, None)
         refused = await visit.post(f"/app/jobs/{job_id}/retry", data={"model": "evil:x"})
         assert refused.status_code == 422
@@ -163,9 +163,9 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
         form_fields = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', html))
         expected = {field.name for field in fields(JobSpec)} | JobRequest.model_fields.keys()
         assert expected - form_fields == LEFT_OUT.keys()
-        assert form_fields <= expected | {"cases", "ref", "bundle"}  # fields of `checks` and `repo`
+        assert form_fields <= expected | {"cases", "ref", "bundle", "other_model"}
         data = {"task": "t", "pause": "every_run", "repair": "false", "review": "true"}
-        data |= {"review_remind_seconds": "60", "review_escalate_seconds": "90"}
+        data |= {"review_remind_seconds": "1m", "review_escalate_seconds": "90"}
         data |= {"questions": "true", "questions_expire_seconds": "30", "on_expiry": ""}
         sent = await visit.post("/app/new", data=data, files=[("files", ("", b""))])
         spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
@@ -181,7 +181,8 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
         ("model", {"model": "elsewhere:m"}, "not on the allow-list"),
         ("verify", {"verify": "a | b"}, "no shell runs it"),
         ("max_revisions", {"max_revisions": "99"}, "less than or equal to 20"),
-        ("timeout_seconds", {"timeout_seconds": "soon"}, "valid integer"),
+        ("timeout_seconds", {"timeout_seconds": "soon"}, "write 90s, 15m, 2h or 3d"),
+        ("model", {"other_model": "elsewhere:m"}, "not on the allow-list"),
         ("max_tokens", {"max_tokens": "0"}, "greater than or equal to 1"),
         ("labels", {"labels": "x" * 101}, "1 to 100 characters"),
         ("repair", {"repair": "perhaps"}, "valid boolean"),
@@ -197,6 +198,57 @@ async def test_an_error_is_shown_next_to_its_field(front, field, data, message):
         beside = re.search(rf'id="wrong-{field}"[^>]*>([^<]*)<', report.text).group(1)
         assert message in beside
         assert (await front.client.get("/jobs")).json()["total"] == 0
+
+
+async def test_the_form_starts_with_the_options_of_the_last_job_on_a_repository(front):
+    url = "https://git.example.org/team/app.git"
+    options = {"model": "groq:x", "timeout_seconds": 5_400, "labels": ["a", "b"], "review": True}
+    options |= {"verify": ["pytest", "-q", "a b"], "deliver": {"pull_request": True}}
+    options |= {"review_remind_seconds": 90, "on_expiry": "stay", "repair": False}
+    await front.submit("older", repo={"url": url}, labels=["older"])
+    job_id = await front.submit("secret task", repo={"url": url, "ref": "v1"}, **options)
+    await front.submit("without a repository")
+    async with visiting(front.app) as visit:
+        page = (await visit.get("/app/new")).text
+        link = "/app/new?repo=https%3A//git.example.org/team/app.git"
+        assert page.count(link) == 1
+        assert ">git.example.org/team/app</a>" in page
+        form = (await visit.get(link)).text
+        assert f'href="/app/jobs/{job_id}"' in form
+        assert "secret task" not in form
+        fields = dict(re.findall(r'<(?:input|select)[^>]* name="(\w+)"[^>]* value="([^"]*)"', form))
+        expected = {"repo": url, "ref": "v1", "other_model": "groq:x", "timeout_seconds": "90m"}
+        expected |= {"labels": "a, b", "verify": "pytest -q &#39;a b&#39;"}
+        expected |= {"review_remind_seconds": "90s"}
+        assert fields | expected == fields
+        for ticked in ('name="review" value="true" checked', 'name="repair" value="false" checked'):
+            assert ticked in form
+        assert '<option value="pull_request" selected>' in form
+        assert 'href="/app/jobs' not in (await visit.get("/app/new?repo=https://other/x")).text
+    secret = await front.key("submit")
+    async with visiting(front.app, secret) as visit:
+        assert "groq:x" not in (await visit.get(link)).text
+
+
+async def test_a_job_is_submitted_without_scripts(front):
+    async with visiting(front.app) as visit:
+        data = {"task": "t <b>", "labels": "a", "timeout_seconds": "soon", "review": "true"}
+        nothing = [("files", ("", b""))]
+        refused = await visit.http.post("/app/new", data=data, files=nothing)
+        assert refused.status_code == 403
+        data["x-form-token"] = visit.token
+        refused = await visit.http.post("/app/new", data=data, files=nothing)
+        assert refused.status_code == 422
+        assert "t &lt;b&gt;</textarea>" in refused.text
+        assert 'name="review" value="true" checked' in refused.text
+        beside = re.search(r'id="wrong-timeout_seconds"[^>]*>([^<]*)<', refused.text).group(1)
+        assert "write 90s, 15m, 2h or 3d" in beside
+        sent = await visit.http.post(
+            "/app/new", data={**data, "timeout_seconds": "2h"}, files=nothing
+        )
+        assert sent.status_code == 303
+        spec = (await front.job(sent.headers["location"].rpartition("/")[2]))["spec"]
+        assert (spec["task"], spec["timeout_seconds"]) == ("t <b>", 7_200)
 
 
 async def test_a_file_of_any_kind_is_accepted(front):

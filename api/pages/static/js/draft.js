@@ -1,6 +1,7 @@
 // Keeps drafts over a reload: of a field with `data-draft`, and of every field of a form with
 // `data-drafts`. Drafts belong to the signed-in key. Signing out deletes them, so that the next
-// person at this browser cannot read them.
+// person at this browser cannot read them. In a form that the server has filled in, the draft of the task
+// counts, but not those of its options.
 (() => {
   const PREFIX = "fettle-draft:";
   const OF_FORMS = "[data-drafts] :is(input, select, textarea)[name]:not([type=file], [type=hidden])";
@@ -22,6 +23,7 @@
     for (const field of root.querySelectorAll(FIELDS)) {
       const draft = localStorage.getItem(keyOf(field));
       if (draft === null || !isDefault(field)) continue;
+      if (field.form && "filled" in field.form.dataset && field.name !== "task") continue;
       if (ticks(field)) field.checked = draft === "true";
       else field.value = draft;
       const folded = field.closest("details:not(.act)");

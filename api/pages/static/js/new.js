@@ -11,10 +11,9 @@
     if (!example) return;
     task.value = example.dataset.example;
     task.dispatchEvent(new Event("input", { bubbles: true }));
-    const offered = [...document.querySelectorAll("#models option")].map((option) => option.value);
-    const recording = offered.includes(example.dataset.model) ? example.dataset.model : "";
-    const ownDefault = form.elements.namedItem("model").placeholder !== "provider:model";
-    form.elements.namedItem("model").value = ownDefault ? "" : recording;
+    const model = form.elements.namedItem("model");
+    model.value = example.dataset.model;
+    if (model.selectedIndex < 0) model.value = ""; // no worker offers it
     task.focus();
   });
 
