@@ -72,7 +72,8 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
         event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
         return _decide(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
     consequence = record.spec.on_expiry
-    is_proven = review.proven and not needs_other_persons(record, review)
+    is_work = review.kind is ReviewKind.REVIEW
+    is_proven = is_work and review.proven and not needs_other_persons(record, review)
     if consequence is OnExpiry.APPROVE and not is_proven:
         consequence = OnExpiry.STAY
     data = {"review_id": review.id, "then": consequence}
