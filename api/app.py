@@ -14,6 +14,7 @@ from api.middleware import RequestMiddleware
 from api.pages import router as pages
 from api.routes import (
     audit,
+    conversations,
     docs,
     downloads,
     events,
@@ -37,6 +38,7 @@ from settings.starting.release import release
 
 ROUTES = (
     jobs,
+    conversations,
     verifications,
     events,
     reviews,

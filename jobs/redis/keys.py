@@ -23,9 +23,9 @@ fettle:hold:{model}         string  no call of the model is made until it expire
 fettle:capabilities         hash    the abilities of models' servers that workers learned, by model
 fettle:turn:{name}          string  the lock of work for the fleet; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, label, person, model,
-                                    priority, repository, conversation, and those with an override;
-                                    jobs of another kind than tasks have their own, after
-                                    `:kind:{k}`
+                                    priority, repository, conversation, those that begin a
+                                    conversation, and those with an override; jobs of another kind
+                                    than tasks have their own, after `:kind:{k}`
 fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person may not approve
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
 fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation

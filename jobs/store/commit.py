@@ -351,7 +351,8 @@ def _permanent_listings(record: JobRecord) -> Sequence[str]:
         *(("label", label.strip()) for label in spec.labels),
     ]
     by_value = (_listing(record, field, value) for field, value in values if value)
-    return (_listing(record), *by_value)
+    begins = (_listing(record, "conversations"),) if record.id == record.conversation_id else ()
+    return (_listing(record), *begins, *by_value)
 
 
 def _listing(record: JobRecord, field: str = "", value: str = "") -> str:

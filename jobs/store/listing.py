@@ -119,7 +119,7 @@ class Listing(Clock):
         overrode their evidence. `waits_for`: only jobs that wait for the decision of the person
         with these identity keys (see `jobs.model.people`). `period`: when the jobs were submitted.
         `values`: a `label`, a `person`, a `model`, the name of a `repository`, or the id of a
-        `conversation`; None: any."""
+        `conversation`; None: any. `conversations=""`: the first jobs of conversations."""
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
         statuses = waits | ({status} if status is not None else set())
         listings = [keys.listing(tenant, "status", name, kind=kind) for name in sorted(statuses)]

@@ -91,12 +91,9 @@ def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, A
         story.fleet,
         person_delivers=story.person_delivers,
     )
-    if job["review"]:
-        job["review"] = {**job["review"], "payload": EventValues(job["review"]["payload"])}
-    job.setdefault("checks", None)
     return {
         "visitor": visitor,
-        "job": job,
+        "job": with_optional_values(job),
         "strip": strip_of(job),
         "has_voted": _has_voted(job, visitor),
         "shown_runs": shown_runs(job),
@@ -108,6 +105,13 @@ def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, A
         "api_url": f"{base_url}/jobs/{story.record.id}",
         "files": story.record.workspace is not None,
     }
+
+
+def with_optional_values(job: dict[str, Any]) -> dict[str, Any]:
+    """The job for templates, which may read fields that its open review lacks."""
+    if job["review"] is None:
+        return job
+    return {**job, "review": {**job["review"], "payload": EventValues(job["review"]["payload"])}}
 
 
 def render_regions(values: Mapping[str, Any]) -> dict[str, Markup]:

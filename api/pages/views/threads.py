@@ -1,20 +1,53 @@
-"""New jobs from a job's page: a follow-up, and a fork."""
+"""The page of a conversation; and new jobs from a job's page: a follow-up, and a fork."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
+from api import problems
+from api.pages.format.job_view import with_optional_values
+from api.pages.format.strip import strip_of
 from api.pages.forms import as_request, form_values
-from api.pages.rendering import go_to
-from api.pages.visitor import Submitter
+from api.pages.rendering import go_to, render_page_in_thread
+from api.pages.visitor import Reader, Submitter
+from api.problems import RefusedRequest
+from api.schemas import patterns
 from api.schemas.job_request import ForkRequest, JobRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
 from api.submission.validation import check_job
+from api.threads import find_conversation, load_jobs
 
 router = APIRouter()
+
+TURNS = 20
+"""The jobs on the page of a conversation."""
+
+
+@router.get("/conversations/{conversation_id}")
+async def conversation(
+    conversation_id: Annotated[str, Path(pattern=patterns.CONVERSATION)],
+    services: ServicesDep,
+    visitor: Reader,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Response:
+    """The jobs of a conversation in the order of their submission, and the composer of the next."""
+    caller = visitor.credential
+    page = await find_conversation(services, caller, conversation_id, TURNS, offset)
+    if not page.records:
+        raise RefusedRequest(problems.NOT_FOUND, "the conversation has no jobs on this page")
+    jobs = await load_jobs(services, page.records[::-1])
+    turns = [{"job": with_optional_values(job), "strip": strip_of(job)} for job in jobs]
+    return await render_page_in_thread(
+        "conversation.html",
+        visitor,
+        turns=turns,
+        total=page.total,
+        older=offset + TURNS if offset + TURNS < page.total else None,
+        newer=max(offset - TURNS, 0) if offset else None,
+    )
 
 
 @router.post("/jobs/{job_id}/follow-up")

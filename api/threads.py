@@ -1,0 +1,49 @@
+"""Several jobs beside each other: the jobs of a conversation, and jobs that are compared."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from api import problems
+from api.problems import RefusedRequest
+from api.services import Services, find_job, fleet_for
+from jobs.model.credentials import Credential
+from jobs.model.events import Event
+from jobs.model.record import JobRecord
+from jobs.store import Charge, JobPage
+from jobs.view.job import render_job
+
+
+async def load_jobs(services: Services, records: Sequence[JobRecord]) -> list[dict[str, Any]]:
+    """The jobs in the form of `render_job`."""
+    store, fleet = services.store, await fleet_for(services, records)
+    works: list[tuple[Sequence[Event], Sequence[Charge]]] = [
+        await asyncio.gather(store.events(record.id), store.charges(record.id))
+        for record in records
+    ]
+    now = await store.now()
+    return await asyncio.to_thread(
+        lambda: [
+            render_job(record, events, charges, now, fleet)
+            for record, (events, charges) in zip(records, works, strict=True)
+        ]
+    )
+
+
+async def find_conversation(
+    services: Services, caller: Credential, conversation_id: str, limit: int, offset: int
+) -> JobPage:
+    """The newest jobs of a conversation, newest first. Jobs of earlier releases are not listed,
+    except the first one. Raises RefusedRequest: 404."""
+    page = await services.store.page(
+        caller.tenant, limit=limit, offset=offset, conversation=conversation_id
+    )
+    if page.total:
+        return page
+    first = (await find_job(services, caller, conversation_id)).record
+    if first.conversation_id != conversation_id:
+        detail = f"there is no conversation {conversation_id}: it is a job of another"
+        raise RefusedRequest(problems.NOT_FOUND, detail)
+    return JobPage((first,), 1)
