@@ -115,7 +115,9 @@ class State(TypedDict, total=False):
     """The number of the executor's last pass, from 1."""
     answers: Growing
     edits: Growing
-    """The files after each edit by a person: {revision, workspace, artifacts}."""
+    """Each edit by a person: {revision, workspace, artifacts, by, changes, refused}. `changes` has
+    {path, diff} of each file that the person wrote; `refused` is why they were not written, or
+    None. Earlier releases have neither these two nor `by`."""
     runs: Runs
     level: int
     """The job's position in the executor's chain of models."""
@@ -197,12 +199,13 @@ class Comment(TypedDict):
 
 class Decision(TypedDict):
     """The resume value of a review. LangGraph validates it: a wrong one raises, and the job stays
-    paused. `by` is the person's name; `feedback` and `comments` go with revise, `code` with edit.
-    """
+    paused. `by` is the person's name. `feedback` and `comments` go with revise and edit; `code` (a
+    program) and `files` (the digest of each file's new bytes; None: removed) with edit."""
 
     action: Literal["approve", "revise", "edit", "delegate"]
     by: str
     feedback: NotRequired[str]
     code: NotRequired[str]
+    files: NotRequired[dict[str, str | None]]
     override: NotRequired[bool]
     comments: NotRequired[list[Comment]]

@@ -91,6 +91,7 @@ def _resume(decision: Decision) -> Command[Any]:
         "action": str(decision.action),
         "feedback": decision.feedback,
         "code": decision.code,
+        "files": dict(decision.files),
         "by": decision.by,
         "override": decision.override,
         "comments": [_comment_values(comment) for comment in decision.comments],

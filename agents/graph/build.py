@@ -24,10 +24,11 @@ from agents.attempt import Ports
 from agents.executor.agent_loop import build_agent
 from agents.nodes.branches import build_branch, merge
 from agents.nodes.critic import critic
+from agents.nodes.edit import edit
 from agents.nodes.executor import build_executor
 from agents.nodes.planner import planner
 from agents.nodes.questions import asker, questions
-from agents.nodes.review import edit, review
+from agents.nodes.review import review
 from agents.nodes.summarize import summarize
 from agents.nodes.tester import tester
 from agents.nodes.verification import verification

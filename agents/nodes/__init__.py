@@ -6,7 +6,8 @@ planner       the plan
 executor      a pass of the executor
 branches      parallel steps, and the merge of their files
 verification  the acceptance checks, and the verification of the files
-review        the pause for a person's decision, and a person's edit
+review        the pause for a person's decision
+edit          a person's edit: files, and a program
 critic        the critic's verdict
 summarize     the summary for later jobs of the conversation
 """

@@ -110,6 +110,12 @@ async def _request(state: State, ports: Ports) -> Prompt:
         "by": feedback["by"],
         "text": feedback["text"],
         "comments": _comments(state),
+        "edited_files": [
+            {**file, "by": edit["by"]}
+            for edit in state.get("edits", ())
+            if edit["revision"] == state["revision"]
+            for file in edit.get("changes", ())
+        ],
         "before": since_last_pass(state),
     }
     if is_paused(state) and feedback["by"] != CRITIC:

@@ -1,5 +1,4 @@
-"""The review: a pause for a person's decision, a person's edit, which runs without a model, and the
-words of people about a job.
+"""The review: a pause for a person's decision, and the words of people about a job.
 
 LangGraph runs a paused node again from its start when it is resumed, so the node `review` has no
 effects.
@@ -10,23 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import ToolMessage
-from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agents.attempt import Ports
-from agents.calls.call_key import call_key, digest
-from agents.calls.journal import finished_call, journaled
 from agents.checks.reports import report_of
 from agents.evidence.verdict import overridden_problem, verification_of
-from agents.history import runs_in, traces
-from agents.paths import own_files
-from agents.ports import Event, Finished
-from agents.runs.program import Program
-from agents.runs.record import last_number, run_and_keep, still_there
 from agents.state import Action, Decision, Run, State, is_paused, text_in
 from agents.texts import bounded, one_line
-from agents.tools.trace import of_run
 
 RUNS_SHOWN = 3
 """Runs in full; earlier ones are in the job's events."""
@@ -53,6 +41,7 @@ def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[
                 "by": decision["by"],
                 "feedback": decision.get("feedback", ""),
                 "code": decision.get("code", ""),
+                "files": decision.get("files", {}),
                 "override": override,
                 "comments": decision.get("comments", []),
                 "revision": revision,
@@ -68,9 +57,12 @@ def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[
 
 def review_payload(state: State) -> dict[str, Any]:
     """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven, verification,
-    checks, paused}; `code` is the latest Python program, or empty; `unproven` is the problem that
-    an approval would override, or None; `checks` is the report of the acceptance checks on this
-    work, or None; `paused`: the work is not finished, and `revise` continues it."""
+    checks, paused, refused_edit}. `code` is the latest Python program, or empty; `unproven` is the
+    problem that an approval would override, or None; `checks` is the report of the acceptance
+    checks on this work, or None; `paused`: the work is not finished, and `revise` continues it;
+    `refused_edit`: why the files of the latest decision, an edit, were not written, or None."""
+    decisions, edits = state.get("decisions", []), state.get("edits", [])
+    is_edited = bool(decisions) and decisions[-1]["action"] == Action.EDIT
     runs = state.get("runs", [])
     answers = state.get("answers", [])
     return {
@@ -80,47 +72,18 @@ def review_payload(state: State) -> dict[str, Any]:
         "runs": runs[-RUNS_SHOWN:],
         "artifacts": list(state["artifacts"].values()),
         "critiques": state.get("critiques", []),
-        "decisions": state.get("decisions", []),
+        "decisions": decisions,
         "revision": state["revision"],
         "unproven": overridden_problem(state),
         "verification": verification_of(state),
         "checks": report_of(state),
         "paused": is_paused(state),
+        "refused_edit": edits[-1].get("refused") if is_edited and edits else None,
     }
 
 
 def _is_python(run: Run) -> bool:
     return bool(run.get("tool", "python") == "python")
-
-
-async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Run the code of the latest decision, as part of the revision that the person reviewed."""
-    ports = runtime.context
-    decision = state["decisions"][-1]
-    at = call_key(runtime.execution_info)
-    number = last_number(state.get("runs", [])) + 1
-
-    async def make() -> tuple[ToolMessage, Finished]:
-        program = Program.python(decision["code"])
-        recorded_run, _ = await run_and_keep(
-            ports, program, number, state["revision"], decision["by"]
-        )
-        message = ToolMessage(
-            "", tool_call_id=recorded_run.run["id"], artifact=of_run(recorded_run)
-        )
-        event = Event(at, "run_finished", recorded_run.run)
-        return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
-
-    message = await journaled(ports, at.key(digest("edit", decision["code"])), make)
-    run_traces = traces([message])
-    changed = [file for trace in run_traces for file in trace["files"]]
-    artifacts = still_there(state["artifacts"], changed, own_files(ports.workspace))
-    files = {"workspace": ports.workspace.digest, "artifacts": artifacts}
-    return {
-        "runs": runs_in(run_traces),
-        "edits": [{"revision": state["revision"], **files}],
-        **files,
-    }
 
 
 WORDS_KEPT = 1_200

@@ -22,6 +22,7 @@ from api.submission.decisions import apply_decision
 from jobs.store import decisions
 from jobs.view.job import format_time
 
+FILES_ADVICE = " as JSON: leave large files to a job of their own"
 MOST = 1_000
 """Decisions in one part of the export."""
 
@@ -60,9 +61,13 @@ async def decide(
     If the payload has `paused`, the work is not finished: `revise` continues it, with or without
     feedback.
 
-    `comments` go with `revise`, each on a line that the review's patch shows; the model gets them
-    with the lines around. In the payload of the next review, `outdated` says whether the line of a
-    comment has changed.
+    `edit` changes the work itself: it writes `files`, then runs `code`, without a model. The
+    verification runs over the edited files, and the review opens again. You become an author.
+
+    `comments` go with `revise` and `edit`, each on a line that the review's patch shows; the model
+    gets them with the lines around. In the payload of the next review, `outdated` says whether the
+    line of a comment has changed. A comment may have a fenced block ```` ```suggestion ````, or
+    ```` ```suggestion:-1+2 ```` for the lines around: `edit` puts it in place of the line.
 
     If the review's `verdict` has `needs_override`, an approval needs `override: true` and a remark
     in `feedback`. Otherwise, the answer is a 409 with the reason. As long as a second approval is
@@ -73,7 +78,7 @@ async def decide(
     and `reject`.
     """
     loaded = await find_job(services, caller, job_id)
-    decision, _ = await read_json(request, ReviewRequest, services.settings)
+    decision, _ = await read_json(request, ReviewRequest, services.settings, FILES_ADVICE)
     return receipt(await apply_decision(services, caller, loaded, decision))
 
 

@@ -13,13 +13,14 @@ from jobs.model.event_data import EvidenceData
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.review_data import ReviewPayload
 from jobs.model.visibility import has_visible_text
+from jobs.view.suggestion import Suggestion, read_suggestion
 
-_NEEDS = {Action.EDIT: "code", Action.REJECT: "feedback"}
 _ONLY = {
-    "code": Action.EDIT,
-    "answers": Action.ANSWER,
-    "comments": Action.REVISE,
-    "override": Action.APPROVE,
+    "code": (Action.EDIT,),
+    "files": (Action.EDIT,),
+    "answers": (Action.ANSWER,),
+    "comments": (Action.REVISE, Action.EDIT),
+    "override": (Action.APPROVE,),
 }
 
 
@@ -32,6 +33,11 @@ class SentComment(RequestModel):
         Side.NEW, description="whether `line` is the number after the change, or before it (`old`)"
     )
     text: str = Field(pattern=patterns.SOME_TEXT, max_length=2_000)
+
+    @property
+    def suggestion(self) -> Suggestion | None:
+        """The lines that the comment suggests, if any."""
+        return read_suggestion(self.text, self.line)
 
 
 class LineComment(ResponseModel):
@@ -60,6 +66,7 @@ class ReviewRequest(RequestModel):
                     "action": "revise",
                     "comments": [{"path": "src/dates.py", "line": 12, "text": "Why not divmod?"}],
                 },
+                {"action": "edit", "files": {"src/dates.py": "ISO = True\n", "src/old.py": None}},
                 {"action": "edit", "code": "print('by hand')"},
                 {"action": "reject", "feedback": "Not what I asked for"},
                 {"action": "delegate"},
@@ -78,7 +85,16 @@ class ReviewRequest(RequestModel):
         description="required by reject, by an override, and by revise if the work is not "
         "`paused` and there are no comments",
     )
-    code: str = Field("", max_length=200_000, description="required by edit: the code to run")
+    code: str = Field(
+        "",
+        max_length=200_000,
+        description="of `edit`: a Python program, which runs after the files",
+    )
+    files: dict[str, str | None] = Field(
+        default_factory=dict,
+        description="of `edit`: the complete new text of each file, by path; null removes "
+        "the file. An edit needs `files`, `code`, or a comment with a suggestion",
+    )
     review_id: str | None = Field(
         None, max_length=200, description="the review to decide on; 409 if another is open"
     )
@@ -105,23 +121,25 @@ class ReviewRequest(RequestModel):
     comments: list[SentComment] = Field(
         default_factory=list,
         max_length=50,
-        description="of `revise`: on lines of the patch that this review shows",
+        description="of `revise` and `edit`: on lines of the patch that this review shows. An edit "
+        "replaces the line of a comment that has a fenced block `suggestion`",
     )
 
     @model_validator(mode="after")
     def _complete(self) -> ReviewRequest:
-        for name, action in _ONLY.items():
-            if getattr(self, name) and self.action is not action:
+        for name, actions in _ONLY.items():
+            if getattr(self, name) and self.action not in actions:
                 raise PydanticCustomError(
                     "not_wanted",
                     "{action} takes no {field}: only {only} takes it",
-                    {"action": self.action, "field": name, "only": action},
+                    {"action": self.action, "field": name, "only": " or ".join(actions)},
                 )
-        required = _NEEDS.get(self.action)
-        if required and not has_visible_text(getattr(self, required)):
-            raise PydanticCustomError(
-                "needed", "{action} needs {field}", {"action": self.action, "field": required}
-            )
+        if self.action is Action.REJECT and not has_visible_text(self.feedback):
+            raise PydanticCustomError("needed", "reject needs feedback", {"field": "feedback"})
+        changes_work = self.files or any(comment.suggestion for comment in self.comments)
+        if self.action is Action.EDIT and not (changes_work or has_visible_text(self.code)):
+            message = "edit needs code, files, or a comment with a ```suggestion"
+            raise PydanticCustomError("needed", message, {"field": "code"})
         return self
 
 
@@ -190,6 +208,9 @@ class Decision(ResponseModel):
     rules: list[str] = Field(default_factory=list, description="the operator's rules that applied")
     answers: list[str] | None = Field(None, description="to questions, in their order")
     comments: list[LineComment] | None = Field(None, description="on lines of the patch")
+    files: dict[str, str | None] | None = Field(
+        None, description="of an edit: the digest of each file, by path; null: it was removed"
+    )
 
 
 class Decided(ResponseModel):

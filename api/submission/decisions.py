@@ -17,6 +17,7 @@ from api.refusals import from_refusal
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest, SentComment
 from api.services import Services
+from api.submission.edits import store_edit
 from jobs.blobs.directory import Blobs
 from jobs.errors import NotShown
 from jobs.model.credentials import Credential
@@ -52,7 +53,7 @@ async def apply_decision(
     )
     if (review := loaded.record.review) is not None:
         _check(request, review, loaded.record, services)
-        decision = await _about(decision, review, request, services.blobs)
+        decision = await _about(decision, review, request, loaded.record, services)
     same_person = await keys_of_same_person(services, caller)
     decided = await services.operations.decide(job_id, decision, loaded, same_person)
     if isinstance(decided, Refusal):
@@ -79,17 +80,24 @@ def _check(request: ReviewRequest, review: Review, record: JobRecord, services: 
 
 
 async def _about(
-    decision: Decision, review: Review, request: ReviewRequest, blobs: Blobs
+    decision: Decision,
+    review: Review,
+    request: ReviewRequest,
+    record: JobRecord,
+    services: Services,
 ) -> Decision:
-    """The decision on this review: with its id and its comments."""
-    names_review = request.review_id in (None, review.id)
+    """The decision on this review: with its id, its comments, and the files of an edit. The
+    suggestions of an edit become files, and are no comments any more."""
+    decision = replace(decision, review_id=request.review_id or review.id)
     shows_review = request.digest in (None, digest_review(review))
-    comments = request.comments if names_review and shows_review else ()
-    return replace(
-        decision,
-        review_id=request.review_id or review.id,
-        comments=await _anchor_comments(blobs, review, comments),
-    )
+    if decision.review_id != review.id or not shows_review:
+        return decision
+    comments, files = request.comments, decision.files
+    if request.action is Action.EDIT and review.kind is ReviewKind.REVIEW:
+        comments = [comment for comment in comments if comment.suggestion is None]
+        files = await store_edit(services, record, request)
+    anchored = await _anchor_comments(services.blobs, review, comments)
+    return replace(decision, comments=anchored, files=files)
 
 
 async def _anchor_comments(

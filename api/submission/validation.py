@@ -97,6 +97,13 @@ def check_verification(request: VerificationRequest, settings: ApiSettings) -> N
     refuse(errors)
 
 
+def check_edited_files(files: Mapping[str, str | None], settings: ApiSettings) -> None:
+    """Raise RefusedRequest, a 422, if a person may not send these files (None: removed)."""
+    texts = {path: text for path, text in files.items() if text is not None}
+    removed = tuple(files.keys() - texts.keys())
+    refuse(_file_errors(texts, NO_PARTS.files, removed, 0, settings))
+
+
 def term_errors(
     spec: JobSpec, request: Terms, settings: ApiSettings, requested_expiry: OnExpiry | None
 ) -> Iterator[FieldError]:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import click
 
 from api.line_comments import parse
-from cli.client.files import change_of, save
+from cli.client.files import as_text, change_of, save
 from cli.client.service import Job, Service
 from cli.errors import RequestRefused
 from cli.output import Screen
@@ -96,6 +96,30 @@ def last_program(service: Service, job: Job) -> str:
         return ""
     code = programs[-1]
     return service.text(code["href"]) if code["digest"] else str(code["text"])
+
+
+def edited_file(service: Service, job_id: str, path: str, local: str | None = None) -> str | None:
+    """The new text of a file of the work: of the file `local`, or else as the person's editor saves
+    it; None if `local` is empty: the file is removed. Ends the command if there is no new text."""
+    if local == "":
+        return None
+    if local is not None:
+        try:
+            content = Path(local).read_bytes()
+        except OSError as error:
+            raise click.UsageError(f"--file: {local} cannot be read: {error.strerror}") from None
+    else:
+        before = service.file(job_id, path)
+        with TemporaryDirectory(prefix="fettle-edit-") as folder:
+            copy = Path(folder) / Path(path).name
+            copy.write_bytes(before)
+            click.edit(filename=str(copy))  # of a text, it would change the line ends
+            content = copy.read_bytes()
+        if content == before:
+            raise click.UsageError(f"the editor did not change {path}: not decided")
+    if (text := as_text(content)) is None:
+        raise click.UsageError(f"{local or path} is not UTF-8 text, so a review cannot change it")
+    return text
 
 
 def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:

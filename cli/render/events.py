@@ -91,6 +91,8 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Line("answer", printable(answer) or "(the default)")
     for comment in data.get("comments") or ():
         yield from _comment_parts(comment)
+    for path, digest in (data.get("files") or {}).items():
+        yield Line("edited" if digest else "removed", visible_path(path))
     if data.get("ends"):
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
 
@@ -231,7 +233,8 @@ def _tool_used(data: Data, detail: Detail) -> Iterator[Part]:
     note = f": {first_line(printable(data['note']))}" if data.get("note") else ""
     path = f" {visible_path(data['path'])}" if data["path"] else ""
     text = f"{data['tool']}{path}{note}"
-    by = "critic's tool" if data.get("by") == "critic" else "tool"
+    by = data.get("by")
+    by = "critic's tool" if by == "critic" else printable(by) if by else "tool"
     yield Line(by, text, Tone.QUIET if data["ok"] else Tone.WARN)
     if output := data.get("output"):
         yield Output(clip(printable(output), detail.output_lines))

@@ -10,7 +10,7 @@ from cli.client.files import JobChange
 from cli.render.events import critique_parts, decision_parts
 from cli.render.evidence import Detail, run_parts
 from cli.render.job import critic_may_decide, rule_parts, waiting_parts
-from cli.render.parts import Code, Line, Part, Prose, Steps
+from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
 from cli.render.texts import printable
 
 REVIEW_DETAIL = Detail(code_lines=None, output_lines=60)
@@ -19,7 +19,7 @@ REVIEW_DETAIL = Detail(code_lines=None, output_lines=60)
 CHOICES: Mapping[str, str] = {
     "approve": "accept the work",
     "revise": "send it back with a request for changes",
-    "edit": "run your own Python program instead",
+    "edit": "run something else: your own Python program",
     "reject": "end the job",
     "delegate": "let the critic decide, which ends your review",
     "withdraw": "take back your approval",
@@ -69,6 +69,8 @@ def review_parts(job: Mapping[str, Any], change: JobChange) -> Iterator[Part]:
     yield Steps(tuple(printable(step) for step in payload["plan"]))
     for decision in payload["decisions"]:
         yield from decision_parts(decision, REVIEW_DETAIL)
+    if refused := payload.get("refused_edit"):
+        yield Line("not edited", printable(refused), Tone.WARN)
     for critique in payload["critiques"]:
         yield from critique_parts(critique, REVIEW_DETAIL)
     if runs := payload["runs"]:

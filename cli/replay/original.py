@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
+from urllib.parse import quote
 
 from api.schemas.review import SentComment
 from cli.client.events import ReceivedEvent
@@ -150,8 +152,8 @@ def _check_file(service: Service, job_id: str, path: str) -> str:
 def _decisions(service: Service, job: Job) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The decisions of people, in order; of a restarted job, only those after the restart.
 
-    Yields the name of the key, and the body of POST /jobs/ID/review. The code of an edit is not in
-    the decision but in the run after it.
+    Yields the name of the key, and the body of POST /jobs/ID/review. The code of an edit is in
+    the run after it, and its files are artifacts.
     """
     events = list(service.events(job["id"]))
     restarts = [position for position, event in enumerate(events, 1) if event.kind == "begun_anew"]
@@ -178,9 +180,18 @@ def _decision_request(
             {name: comment[name] for name in SentComment.model_fields} for comment in comments
         ]
     if data["action"] == "edit":
-        runs = (event.data for event in after if event.kind == "run_finished")
+        until_review = takewhile(lambda event: event.kind != "review_opened", after)
+        runs = (event.data for event in until_review if event.kind == "run_finished")
         run = next((run for run in runs if run["by"] != EXECUTOR), None)
-        if run is None:
+        files = data.get("files") or {}
+        if run is None and not files:
             raise _unplayable(job_id, f"the code of {data['by']} never ran")
-        decision["code"] = service.text(f"/jobs/{job_id}/runs/{run['number']}/code")
+        if files:
+            decision["files"] = {
+                path: digest
+                and service.text(f"/jobs/{job_id}/artifacts/{quote(path)}?digest={digest}")
+                for path, digest in files.items()
+            }
+        if run is not None:
+            decision["code"] = service.text(f"/jobs/{job_id}/runs/{run['number']}/code")
     return decision

@@ -350,8 +350,8 @@ class ToolUsedData(StepOfBranch):
     diff: NotRequired[str]
     """The change of a file that existed before, as a unified diff. Missing if it has more than
     16,000 characters."""
-    by: NotRequired[Literal["critic"]]
-    """Missing: the executor used it."""
+    by: NotRequired[str]
+    """`critic`, or the name of the key of a person who edited the file. Missing: the executor."""
     output: NotRequired[str]
     """The report of the critic's `run_again`, cut to size. This run does not count as a run of the
     job: its files are dropped, and it cannot verify the work."""
@@ -451,6 +451,8 @@ class DecidedData(_PersonsData):
     """The answers to questions."""
     comments: NotRequired[list[CommentData]]
     """The comments on lines of the patch."""
+    files: NotRequired[dict[str, str | None]]
+    """The digest of each file of an edit, by path. Null: the file was removed."""
 
 
 class BegunAnewData(TypedDict):

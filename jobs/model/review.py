@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -133,7 +133,9 @@ class Decision:
     """The name of the person's key. Another key may have this name later."""
     feedback: str = ""
     code: str = ""
-    """The new code of an `edit`."""
+    """Of `edit`: a program to run."""
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    """Of `edit`: the digest of the new bytes of each file, by path. None: the file is removed."""
     override: bool = False
     """The person approves although the evidence failed or is missing. On record, it is true only if
     this was so."""
@@ -145,6 +147,6 @@ class Decision:
     answers: tuple[str, ...] = ()
     """To questions, in their order. If an answer is blank or missing, the default counts."""
     comments: tuple[Comment, ...] = ()
-    """Of `revise`: comments on lines of the patch."""
+    """Of `revise` and `edit`: comments on lines of the patch."""
     person: str = ""
     """The person of the key. '': the clock has decided, or the person is unknown."""

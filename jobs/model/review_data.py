@@ -47,6 +47,8 @@ class EarlierDecisionData(TypedDict):
     feedback: str
     override: bool
     code: NotRequired[str]
+    files: NotRequired[dict[str, str | None]]
+    """The digest of each file of an edit, by path. Null: the file was removed."""
     comments: NotRequired[list[EarlierCommentData]]
 
 
@@ -83,6 +85,8 @@ class ReviewPayload(TypedDict, total=False):
     checks: CheckReportData | None
     paused: bool
     """The work stopped after a run, and continues at `revise`."""
+    refused_edit: str | None
+    """Why the files of the latest decision, an edit, were not written. Null: they were."""
     patch: PatchData
     """The change, if the job is on a repository."""
     bundle: str

@@ -209,6 +209,8 @@ def change_of_record(
         yield ("ZREM", _listing(after, "status", before.status), after.id)
         yield from _list_by_status(after)
     yield from _update_ineligible_approvers(before, after)
+    if after.decision is not None and after.decision != before.decision:
+        yield from _add_blobs(JobKeys(after.id), [*filter(None, after.decision.files.values())])
     if before.override is not after.override:
         yield _list_override(after)
     yield _count_change(after)

@@ -287,6 +287,8 @@ def _close(
     }
     if decision.action is Action.ANSWER:
         data["answers"] = list(decision.answers)
+    if decision.files:
+        data["files"] = dict(decision.files)
     if decision.comments:
         data["comments"] = [asdict(comment) for comment in decision.comments]
     events = [NewEvent(f"decided:{record.epoch}", "decided", data)]

@@ -11,7 +11,7 @@ import click
 from api.line_comments import parse
 from cli.client.service import Service
 from cli.context import open_service
-from cli.follow.review_prompt import last_program
+from cli.follow.review_prompt import edited_file, last_program
 from cli.output import Screen, print_json
 from cli.render.review import CHOICES
 
@@ -40,6 +40,14 @@ from cli.render.review import CHOICES
     help="For edit: the code to run instead of opening $EDITOR.",
 )
 @click.option(
+    "--file",
+    "files",
+    metavar="PATH[=LOCAL]",
+    multiple=True,
+    help="For edit: change the file PATH of the work in $EDITOR, or replace it by the file LOCAL; "
+    "PATH= removes it.",
+)
+@click.option(
     "--answer",
     "answers",
     metavar="TEXT",
@@ -51,7 +59,8 @@ from cli.render.review import CHOICES
     "comments",
     metavar="PATH:LINE:TEXT",
     multiple=True,
-    help="For revise: on a line of the patch; PATH:-LINE:TEXT is a line before the change.",
+    help="For revise and edit: on a line of the patch; PATH:-LINE:TEXT is a line before the "
+    "change. An edit applies the ```suggestion of a comment.",
 )
 @click.option("--review-id", metavar="ID", help="The review to decide; refused if another is open.")
 @click.option(
@@ -67,6 +76,7 @@ def review_command(
     feedback: str | None,
     override: bool,
     code_file: Path | None,
+    files: tuple[str, ...],
     answers: tuple[str, ...],
     comments: tuple[str, ...],
     review_id: str | None,
@@ -77,9 +87,9 @@ def review_command(
 
     approve accepts the work, and needs --override if its evidence failed or is missing; revise
     sends it back with TEXT and comments on lines, or continues a job that pauses at every run; edit
-    runs your own code instead; reject ends the job; delegate lets the critic decide this time,
-    unless two people have to approve; withdraw takes back your approval while another person's
-    approval is missing.
+    changes files, applies suggestions, or else runs your own code; reject ends the job; delegate
+    lets the critic decide this time, unless two people have to approve; withdraw takes back your
+    approval while another person's approval is missing.
 
     If the job asks questions, answer answers them, and reject ends the job.
 
@@ -92,14 +102,14 @@ def review_command(
         raise click.UsageError("--override goes with approve")
     if override and not (feedback or "").strip():
         raise click.UsageError("--override needs a remark on why: -m TEXT")
-    if code_file and action != "edit":
-        raise click.UsageError("--code goes with edit")
+    if (code_file or files) and action != "edit":
+        raise click.UsageError("--code and --file go with edit")
     if answers and action != "answer":
         raise click.UsageError("--answer goes with answer")
-    if comments and action != "revise":
-        raise click.UsageError("--comment goes with revise")
+    if comments and action not in ("revise", "edit"):
+        raise click.UsageError("--comment goes with revise and edit")
     with open_service(flags) as service:
-        decision = {
+        decision: dict[str, Any] = {
             "action": action,
             "feedback": feedback,
             "override": override or None,
@@ -108,7 +118,12 @@ def review_command(
             "answers": list(answers) or None,
             "comments": [_comment(comment) for comment in comments] or None,
         }
-        if action == "edit":
+        if files:
+            decision["files"] = {
+                path: edited_file(service, job_id, path, local if is_local else None)
+                for path, is_local, local in (file.partition("=") for file in files)
+            }
+        if code_file or (action == "edit" and not files and not comments):
             decision["code"] = _code(service, job_id, code_file)
         fields = {name: value for name, value in decision.items() if value is not None}
         job = service.decide(job_id, fields)

@@ -160,6 +160,11 @@ async def test_a_decision_on_another_review_is_409_and_names_the_open_one(front)
     ("body", "field"),
     [
         ({"action": "edit"}, "code"),
+        ({"action": "edit", "comments": [{"path": "a", "line": 1, "text": "why?"}]}, "code"),
+        ({"action": "edit", "files": {"../a": "x"}}, "files.../a"),
+        ({"action": "edit", "files": {"a": "x", "a/b": "x"}}, "files.a/b"),
+        ({"action": "edit", "files": {"a": None}}, "files.a"),
+        ({"action": "approve", "files": {"a": "x"}}, "files"),
         ({"action": "revise"}, "feedback"),
         ({"action": "reject", "feedback": ""}, "feedback"),
         ({"action": "maybe"}, "action"),
@@ -512,3 +517,76 @@ async def test_a_review_rule_is_shown_enforced_and_on_record(redis_url, tmp_path
         assert rows[-1]["rules"] == "payments"
         unruled = await front.paused(by=ada)
         assert (await approve(ada, unruled))[0] == 202
+
+
+async def reviewed_files(front, **files):
+    """A job that waits for a decision, with these files in its workspace. Returns its id."""
+    return await front.paused(files={name.replace("__", "."): text for name, text in files.items()})
+
+
+def suggests(line, *lines, path="a.py", **more):
+    """A comment that suggests lines."""
+    return {"path": path, "line": line, "text": "\n".join(["```suggestion", *lines, "```"]), **more}
+
+
+async def edited_files(front, job_id):
+    """The files of the last decision, as texts by path."""
+    event = [
+        event for event in await front.services.store.events(job_id) if event.kind == "decided"
+    ][-1]
+    assert event.data["by"] == "development"
+    return {
+        path: digest and (await front.services.blobs.get(digest)).decode()
+        for path, digest in event.data["files"].items()
+    }
+
+
+async def test_an_edit_has_the_files_that_it_changes_and_keeps_their_bytes(front):
+    job_id = await reviewed_files(front, a__py="a = 1\n", b__py="b = 1\n", c__py="c = 1\n")
+    files = {"./a.py": "a = 2\n", "b.py": "b = 1\n", "c.py": None, "d/é.py": ""}
+    answer = await decide(front, job_id, action="edit", files=files)
+    assert (answer.status_code, answer.json()["status"]) == (202, "queued"), answer.text
+    assert await edited_files(front, job_id) == {"a.py": "a = 2\n", "c.py": None, "d/é.py": ""}
+    record = (await front.services.store.load(job_id)).record
+    referenced = await front.services.store.redis.smembers(f"fettle:job:{job_id}:blobs")
+    assert {digest.encode() for digest in record.decision.files.values() if digest} <= referenced
+    assert record.authors[-1].name == "development"
+    log = (await front.client.get("/audit")).text
+    assert all(digest in log for digest in filter(None, record.decision.files.values()))
+    assert (await front.job(job_id))["decisions"][0]["files"] == dict(record.decision.files)
+
+
+async def test_suggestions_become_an_edit(front):
+    job_id = await reviewed_files(front, a__py="a = 1\nb = 1\nc = 1\n", b__py="one\n")
+    comments = [suggests(3, "c = 2"), suggests(1), suggests(1, "two", path="b.py")]
+    assert (await decide(front, job_id, action="edit", comments=comments)).status_code == 202
+    assert await edited_files(front, job_id) == {"a.py": "b = 1\nc = 2\n", "b.py": "two\n"}
+    assert (await front.job(job_id))["decisions"][0].get("comments") is None
+
+
+@pytest.mark.parametrize(
+    ("comments", "message"),
+    [
+        ([suggests(9, "x")], "the file has 1 lines, so it has no line 9"),
+        ([suggests(1, "x"), suggests(1, "y")], "two suggestions replace line 1"),
+        ([suggests(1, "x", side="old")], "a suggestion is on a line after the change"),
+        ([suggests(1, "x", path="b.py")], "the work has no text file b.py"),
+        ([suggests(1, "a = 1")], "the edit changes no file"),
+    ],
+)
+async def test_a_suggestion_that_does_not_apply_is_named(front, comments, message):
+    job_id = await reviewed_files(front, a__py="a = 1\n")
+    answer = await decide(front, job_id, action="edit", comments=comments)
+    assert (answer.status_code, message in answer.text) == (422, True), answer.text
+    assert (await front.job(job_id))["status"] == "awaiting_review"
+
+
+async def test_files_of_an_edit_have_the_limits_of_submitted_files(redis_url, tmp_path):
+    limits = {"max_files": 2, "max_files_bytes": 2_000_000}
+    async with started(settings_for(redis_url, tmp_path, **limits)) as front:
+        job_id = await front.paused()
+        for files in ({"a": "", "b": "", "c": ""}, {"a": "x" * 2_000_001}):
+            answer = await decide(front, job_id, action="edit", files=files)
+            assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "files")
+        files = {"a": "x" * 1_500_000}  # more than FETTLE_MAX_BODY_BYTES
+        assert (await decide(front, job_id, action="edit", files=files)).status_code == 202

@@ -53,6 +53,7 @@ def worked(service: Service) -> str:
         [
             {"action": "revise", "feedback": "And zero."},
             {"action": "edit", "code": "print('by hand')"},
+            {"action": "edit", "files": {"new.txt": "é\r\n", "other.bin": None}},
         ],
         repeat({"action": "approve"}),
     )

@@ -498,6 +498,68 @@ async def test_a_person_s_edit_is_verified_before_it_is_shown(
     assert (outcome.approved_by, outcome.override) == ("Ada", False)
 
 
+async def test_files_that_a_person_writes_are_verified_before_they_are_shown(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    heard = "Ada changed `sums.py`:\n\n```diff\n--- a/sums.py\n+++ b/sums.py\n"
+    turns = [
+        PLAN,
+        turn("executor", TASK, WRITES, WRITES_TEST, pytest_over(), after=0),
+        turn("executor", "passed", "It adds.", after=1),
+        turn("executor", heard, "I see.", after=2),
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(review=True))
+    await journey.begin(job_fields(TASK))
+    wrong = await journey.ports.workspace.keep(WRONG.encode())
+    state = await journey.decide("edit", files={"sums.py": wrong, "notes.md": wrong})
+    review = only(state["__interrupt__"]).value
+    assert verdict_of(review) == Verdict(Level.RED, "1 test fails", ANY, needs_override=True)
+    assert only(review["decisions"])["files"] == {"sums.py": wrong, "notes.md": wrong}
+    assert review["refused_edit"] is None
+    edits = [use for use in journey.event_data("tool_used") if use.get("by") == "Ada"]
+    assert [(use["tool"], use["path"]) for use in edits] == [
+        ("write_file", "notes.md"), ("edit_file", "sums.py"),
+    ]  # fmt: skip
+    assert edits[1]["diff"].startswith("--- a/sums.py\n+++ b/sums.py\n")
+    assert only(edits[1]["artifacts"])["digest"] == wrong
+    again = await journey.ports.workspace.keep(RIGHT.replace("a + b", "b + a").encode())
+    state = await journey.decide("edit", files={"sums.py": again, "notes.md": None})
+    review = only(state["__interrupt__"]).value
+    assert (review["unproven"], review["verification"]["holds"]) == (None, True)
+    assert [artifact["name"] for artifact in review["artifacts"]] == ["sums.py", "test_sums.py"]
+    state = await journey.decide("revise", feedback="Keep it.")
+    assert only(state["__interrupt__"]).value["answer"] == "I see."
+
+
+@pytest.mark.parametrize(
+    ("path", "removed", "reason"),
+    [
+        ("sums.py/a.py", False, "a file and a directory at once: 'sums.py'"),
+        ("other.py", True, "there is no file 'other.py' to remove"),
+        (".setup/a.py", False, "files in .setup/ are installed dependencies"),
+    ],
+)
+async def test_an_edit_that_the_workspace_cannot_take_changes_no_file(
+    tmp_path: Path, sandbox: LocalSandbox, path: str, removed: bool, reason: str
+) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, WRITES, WRITES_TEST, pytest_over(), after=0),
+        turn("executor", "passed", "It adds.", after=1),
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(review=True))
+    await journey.begin(job_fields(TASK))
+    before = journey.ports.workspace.digest
+    wrong = await journey.ports.workspace.keep(WRONG.encode())
+    files = {"sums.py": wrong, path: None if removed else wrong}
+    review = only((await journey.decide("edit", files=files))["__interrupt__"]).value
+    assert review["refused_edit"].startswith(reason)
+    assert (journey.ports.workspace.digest, review["unproven"]) == (before, None)
+    assert [use["ok"] for use in journey.event_data("tool_used") if use.get("by") == "Ada"] == [
+        False, False,
+    ]  # fmt: skip
+
+
 QUESTION = "What does add(1, 2) in sums.py return?"
 ASKS = turn("planner", "The task:", call("Plan", steps=["Answer it."], only_answer=True))
 READS = call("read_file", path="sums.py")

@@ -132,7 +132,19 @@ async def test_a_person_sends_work_back_and_edits_it(shared: Deployment) -> None
         latest = third.review.payload["runs"][-1]
         assert latest["by"] == "ann"
         assert latest["stdout"]["text"] == "hello, world\n"
-        ok(await operations.decide(job_id, Decision(third.review.id, Action.APPROVE, "bob")))
+        digest = await shared.blobs.put(b"hello\n")
+        files = {"greeting.txt": digest}
+        write = Decision(third.review.id, Action.EDIT, "ann", files=files)
+        ok(await operations.decide(job_id, write))
+        fourth = await shared.until(operations, job_id, Status.AWAITING_REVIEW)
+        assert fourth.review is not None
+        assert fourth.review.payload["decisions"][-1]["files"] == files
+        assert fourth.review.payload["artifacts"][-1]["digest"] == digest
+        work = await manifest.load(shared.blobs, fourth.workspace)
+        assert work.files["greeting.txt"].digest == digest
+        words = {"override": True, "feedback": "I have read the document."}
+        approval = Decision(fourth.review.id, Action.APPROVE, "bob", **words)
+        ok(await operations.decide(job_id, approval))
         job = await shared.until(operations, job_id)
         assert job.result is not None
         assert job.result.approved_by == "bob"

@@ -38,6 +38,7 @@ DECIDED = {
     "feedback": "f",
     "override": True,
     "digest": "0" * 64,
+    "files": {"a.py": "0" * 64, "b.py": None},
 }
 EXAMPLES: dict[str, dict[str, Any]] = {
     "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20, "rebase_of": "0" * 20,

@@ -346,6 +346,27 @@ def test_edit_opens_the_editor_on_the_complete_last_program(fettle, tiny, tmp_pa
     monkeypatch.setenv("VISUAL", str(editor))
     assert fettle("review", "j1", "edit")[0] == 0
     assert tiny.requests[-1].body == {"action": "edit", "code": "x = 2\n"}
+    tiny.on("GET /jobs/j1/files/src/a.py", Answer(200, "é = 1\r\nx".encode()))
+    (tmp_path / "b").write_bytes(b"b\r\n")
+    files = ("--file", "src/a.py", "--file", f"b.py={tmp_path / 'b'}", "--file", "c.py=")
+    assert fettle("review", "j1", "edit", *files)[0] == 0
+    edited = {"src/a.py": "é = 2\r\nx", "b.py": "b\r\n", "c.py": None}
+    assert tiny.requests[-1].body == {"action": "edit", "files": edited}
+
+
+def test_an_edit_that_changes_no_text_is_not_sent(fettle, tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("VISUAL", "true")
+    tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"x = 1"))
+    (tmp_path / "binary").write_bytes(b"\xff")
+    for written, message in {
+        "a.py": "the editor did not change a.py",
+        f"a.py={tmp_path / 'binary'}": "is not UTF-8 text",
+        f"a.py={tmp_path / 'missing'}": "cannot be read: No such file",
+    }.items():
+        code, _, output = fettle("review", "j1", "edit", "--file", written)
+        assert (code, message in output) == (2, True), output
+    assert fettle("review", "j1", "approve", "--file", "a.py")[0] == 2
+    assert not [request for request in tiny.requests if request.method == "POST"]
 
 
 def test_cancel(fettle, tiny):

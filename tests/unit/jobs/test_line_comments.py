@@ -11,6 +11,7 @@ from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
 from jobs.view.comments import add_excerpt, mark_outdated
 from jobs.view.patch import parse_patch
+from jobs.view.suggestion import apply_suggestions, read_suggestion
 
 BASE = [f"line {number}" for number in range(1, 31)]
 
@@ -100,3 +101,44 @@ def test_a_line_is_unchanged_or_outdated(line, side, new_patch, expected) -> Non
 def test_decisions_without_comments_are_unchanged() -> None:
     old = {"by": "ada", "action": "revise", "feedback": "More."}
     assert mark_outdated([old], FIRST) == [{**old, "comments": []}]
+
+
+def apply_comments(text: str, *comments: tuple[int, str]) -> str:
+    """The text with the suggestions of comments, by line."""
+    suggestions = [read_suggestion(comment, line) for line, comment in comments]
+    return apply_suggestions(text, filter(None, suggestions))
+
+
+@pytest.mark.parametrize(
+    ("comment", "after"),
+    [
+        ("```suggestion\n  B\n```", "a\n  B\nc\nd\n"),
+        ("Better:\n```suggestion\nB\n\nB2\n```\nbecause", "a\nB\n\nB2\nc\nd\n"),
+        ("```suggestion\n```", "a\nc\nd\n"),
+        ("```suggestion:-1+1\nB\n```", "B\nd\n"),
+        ("````suggestion\n```\n````", "a\n```\nc\nd\n"),
+        ("```python\nB\n```", "a\nb\nc\nd\n"),
+        ("```suggestion\nB", "a\nb\nc\nd\n"),
+    ],
+)
+def test_a_suggestion_replaces_the_lines_of_its_comment(comment, after):
+    assert apply_comments("a\nb\nc\nd\n", (2, comment)) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [("a\r\nb\r\n", "a\r\nB\r\nB\r\n"), ("a\nb", "a\nB\nB"), ("a\n\f\n", "a\nB\nB\n")],
+)
+def test_suggested_lines_end_as_the_lines_of_the_file(text, after):
+    assert apply_comments(text, (2, "```suggestion\nB\nB\n```")) == after
+
+
+def test_several_suggestions_apply_together_unless_they_overlap():
+    first, second = "```suggestion\nA\nA2\n```", "```suggestion:-0+1\nB\n```"
+    assert apply_comments("a\nb\nc\n", (1, first), (2, second)) == "A\nA2\nB\n"
+    with pytest.raises(NotShown, match="two suggestions replace line 3"):
+        apply_comments("a\nb\nc\n", (3, first), (2, second))
+    with pytest.raises(NotShown, match="no line 4"):
+        apply_comments("a\nb\nc\n", (3, second))
+    with pytest.raises(NotShown, match="has 0 lines"):
+        apply_comments("", (1, first))

@@ -1,0 +1,58 @@
+"""Suggestions: comments that replace lines of a file, in the form of GitHub and GitLab. Pure.
+
+The text of such a comment has a fenced block: ```suggestion replaces the line of the comment, and
+```suggestion:-1+2 also the line before it and the two lines after it. An empty block removes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jobs.errors import NotShown
+
+_BLOCK = re.compile(
+    r"^ *(?P<fence>`{3,})suggestion(?::-(?P<above>\d{1,4})\+(?P<below>\d{1,4}))?[ \t]*\n"
+    r"(?P<lines>(?:.*\n)*?) *(?P=fence)[ \t]*$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """New lines in place of the lines from `first` to `last` of a file, counted from 1."""
+
+    first: int
+    last: int
+    lines: tuple[str, ...]
+    """Without their line ends."""
+
+
+def read_suggestion(text: str, line: int) -> Suggestion | None:
+    """The suggestion in the text of a comment on a line; None if the comment has no suggestion."""
+    block = _BLOCK.search(text)
+    if block is None:
+        return None
+    first, last = line - int(block["above"] or 0), line + int(block["below"] or 0)
+    return Suggestion(first, last, tuple(block["lines"].split("\n")[:-1]))
+
+
+def apply_suggestions(text: str, suggestions: Iterable[Suggestion]) -> str:
+    """The text of the file with the suggested lines, which get the line ends of the lines that they
+    replace. Raises NotShown if the file has no such lines, or if two suggestions overlap."""
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
+    following = len(lines) + 1
+    for suggestion in sorted(suggestions, key=lambda each: each.last, reverse=True):
+        if suggestion.first < 1 or suggestion.last > len(lines):
+            raise NotShown(f"the file has {len(lines)} lines, so it has no line {suggestion.last}")
+        if suggestion.last >= following:
+            raise NotShown(f"two suggestions replace line {suggestion.last}")
+        following = suggestion.first
+        replaced = lines[suggestion.first - 1 : suggestion.last]
+        end = "\r\n" if replaced[0].endswith("\r\n") else "\n"
+        new_lines = [f"{line}{end}" for line in suggestion.lines]
+        if new_lines and not replaced[-1].endswith("\n"):
+            new_lines[-1] = new_lines[-1].removesuffix(end)
+        lines[suggestion.first - 1 : suggestion.last] = new_lines
+    return "".join(lines)
