@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 from api import problems
 from api.problems import MEDIA_TYPE, ProblemDefinition
 from api.schemas.checks import VerificationRequest
-from api.schemas.deployment import FleetRequest
+from api.schemas.deployment import FleetRequest, WebhookRequest
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.schemas.key import DayLimits, KeyRequest
 from api.schemas.models import CheckRequest
@@ -32,6 +32,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     DayLimits,
     CheckRequest,
     FleetRequest,
+    WebhookRequest,
     Problem,
 )
 _ALWAYS = (

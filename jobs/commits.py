@@ -57,8 +57,9 @@ class Commits:
             if isinstance(decision, Refusal):
                 return decision
             decision = await self._add_counts(loaded.record, decision)
-            if self._webhooks:
-                decision = replace(decision, deliveries=deliveries_of(decision))
+            messages = deliveries_of(decision)
+            deliveries = await self.store.webhooks.address(messages, operator=self._webhooks)
+            decision = replace(decision, deliveries=deliveries)
             new_entry = entry(decision.after) if entry else None
             if await self.store.commit(loaded.record, decision, entry=new_entry, first=first):
                 if send_hints:

@@ -39,7 +39,7 @@ class Operations:
     """The operations on one store.
 
     `hint` sends a hint at a job. It must not raise or wait; a lost hint does no harm. `webhooks`:
-    changes also go into the outbox.
+    the operator has a webhook; changes also go into its outbox.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import structlog
@@ -33,7 +33,7 @@ from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
 from worker.background.periodic import index_forever, remove_forever, send_forever, sweep_forever
 from worker.context import WorkerContext, build_context
-from worker.egress.webhooks import webhook_endpoint
+from worker.egress.webhooks import sender
 from worker.failures import abort_if_exhausted
 from worker.health import WorkerHealth, serve_health
 from worker.metrics import WorkerFigures
@@ -207,7 +207,7 @@ class Engine:
                     remove_forever(store, context.files.blobs, retention, pause),
                     index_forever(store, rules.sweep_seconds),
                     seal_forever(store, rules.sweep_seconds),
-                    *_webhooks(self._settings, store, rules.sweep_seconds),
+                    send_forever(store, sender(self._settings), rules.sweep_seconds),
                     fleet.follow(store, changed.set),
                 )
             ]
@@ -238,13 +238,6 @@ def _grace(rules: FleetRules) -> float:
     """The seconds in which every running worker renews its leases after an outage of Redis: a
     heartbeat that hangs must time out first."""
     return 2 * rules.heartbeat_seconds + ANSWER_SECONDS
-
-
-def _webhooks(
-    settings: WorkerSettings, store: RedisStore, seconds: float
-) -> Iterator[Coroutine[Any, Any, None]]:
-    if (endpoint := webhook_endpoint(settings)) is not None:
-        yield send_forever(store, endpoint, seconds)
 
 
 def _start_part(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

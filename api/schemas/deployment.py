@@ -1,14 +1,18 @@
-"""The deployment in responses: the rules for all workers, its state, undelivered webhooks."""
+"""The deployment in responses: the rules for all workers, its state, webhooks."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, Self
 
-from pydantic import Field, with_config
+from pydantic import AfterValidator, Field, model_validator, with_config
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from api.schemas.fields import RequestModel, ResponseModel, Time
+from api.schemas.fields import Label, RequestModel, ResponseModel, Time
 from jobs.model.event_data import Usd
+from jobs.store.outbox import MessageType
+from settings.reading.addresses import parse_destination
+from settings.webhooks import FORMAT_RULE, WebhookFormat, fits
 
 
 class FleetValues(RequestModel):
@@ -193,11 +197,50 @@ class Undelivered(ResponseModel):
     oldest_seconds: float = Field(description="age of the oldest waiting message; 0 without one")
 
 
+class WebhookRequest(RequestModel):
+    """The body of POST /tenants/{tenant}/webhooks."""
+
+    url: Annotated[str, AfterValidator(parse_destination)] = Field(
+        max_length=2_000, description="on the web; for the format `email`, mailto:NAME@HOST"
+    )
+    format: WebhookFormat = "generic"
+    labels: list[Label] = Field(
+        default=[], max_length=50, description="only jobs with one of these labels; empty: all"
+    )
+    events: list[MessageType] = Field(
+        default=[], max_length=50, description="the types of messages; empty: all"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if not fits(self.url, self.format):
+            raise PydanticCustomError("format", "{rule}", {"rule": FORMAT_RULE})
+        return self
+
+
+class Webhook(ResponseModel):
+    """An address that gets the messages about a tenant's jobs."""
+
+    id: str
+    address: str = Field(description="without its path, which may be a secret")
+    format: str
+    labels: list[str]
+    events: list[str]
+    secret: str | None = Field(None, description="signs the messages; only when it was created")
+
+
+class WebhookList(ResponseModel):
+    """The webhooks of a tenant."""
+
+    webhooks: list[Webhook]
+
+
 class WebhookDelivery(ResponseModel):
     """An undelivered message."""
 
     id: str = Field(description="the header webhook-id, the same at every try")
     type: str
+    webhook: str = Field("", description="the tenant's webhook; empty: the operator's")
     tenant: str
     job_id: str
     at: Time

@@ -39,6 +39,8 @@ class EntryKind(StrEnum):
     KEY_REVOKED = "key_revoked"
     KEY_LIMITED = "key_limited"
     TENANT_LIMITED = "tenant_limited"
+    WEBHOOK_CREATED = "webhook_created"
+    WEBHOOK_DELETED = "webhook_deleted"
     FLEET_CHANGED = "fleet_changed"
     """The rules for all workers changed. In the log of the operator's tenant."""
     LINK_CREATED = "sign_in_link_created"

@@ -29,7 +29,8 @@ fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, label,
 fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person may not approve
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
 fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation
-fettle:deliveries           zset    messages to the webhook, by the time of the next try
+fettle:webhooks:{tenant}    hash    the webhooks of a tenant (JSON), by id
+fettle:deliveries           zset    messages to webhooks, by the time of the next try
 fettle:deliveries:dead      zset    messages that are not tried any more, by the last try
 fettle:delivery:{id}        hash    one message
 fettle:decisions:{tenant}   zset    the events that are decisions, as job:number, by time
@@ -263,6 +264,11 @@ def listing(tenant: str, field: str = "", value: str = "", *, kind: str = "task"
     if kind != "task":
         base = f"{base}:kind:{kind}"
     return ":".join(filter(None, (base, field, value)))
+
+
+def webhooks(tenant: str) -> str:
+    """Hash: the webhooks of a tenant, by id."""
+    return f"{PREFIX}webhooks:{_encode_tenant(tenant)}"
 
 
 def delivery(delivery_id: str) -> str:

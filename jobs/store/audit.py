@@ -29,7 +29,8 @@ from jobs.redis.connection import (
     urgent_script,
 )
 from jobs.store.commit import AtomicStep, Commit, field_is
-from jobs.store.outbox import enqueue, message_id
+from jobs.store.outbox import HEAD_MESSAGE, enqueue, message_id
+from jobs.store.webhooks import Webhooks
 from jobs.transitions.change import Delivery
 from jobs.view.job import format_time
 
@@ -37,8 +38,6 @@ ENTRIES_PER_STEP = 500
 """The entries that one step seals: this blocks Redis for about a millisecond."""
 TRIMMED_PER_STEP = 10_000
 """The entries that one step removes: this blocks Redis for some milliseconds."""
-HEAD_MESSAGE = "audit.head"
-"""The type of the webhook message with a signed head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +150,8 @@ class AuditLog(Clock):
     async def sign_head(self, tenant: str, key: Ed25519PrivateKey, *, webhook: bool) -> bool:
         """Sign the newest entry, once a day (UTC), if the log has grown; returns whether it did.
 
-        The signature is an entry of the log, and with `webhook` also a message. Neither exists
-        without the other.
+        The signature is an entry of the log, and also a message to the tenant's webhooks, and
+        with `webhook` to the operator's. Neither exists without the other.
         """
         await self.seal(tenant)
         state, now = await self.state(tenant), await self.now()
@@ -170,10 +169,11 @@ class AuditLog(Clock):
             data={"tenant": tenant, **data},
         )
         name = keys.audit_head(tenant)
+        messages = await Webhooks(self.redis).address([message], operator=webhook)
         commands = (
             *append_entries([NewEntry(tenant, EntryKind.HEAD_SIGNED, WORKER, data)]),
             ("HSET", name, "signed_day", day, "signed_seq", state.head.seq),
-            *(enqueue([message]) if webhook else ()),
+            *enqueue(messages),
         )
         guard = field_is(name, "signed_day", state.signed_day)
         return await self._commit.apply_although_full(

@@ -1,4 +1,4 @@
-"""Credentials: API keys in plain Redis.
+"""Credentials: API keys, and the limits and webhooks of tenants, in plain Redis.
 
 fettle:key:{digest}  hash  id, name, person, tenant, scopes, created_at, created_by,
                            created_by_key, expires_at, revoked_at, max_cost_usd_per_day,
@@ -8,6 +8,7 @@ fettle:key-names     hash  tenant:name of the keys that are not revoked -> id
 fettle:key-uses      hash  id -> the time (ms) of the last use, at most USE_SECONDS late
 fettle:tenant:{t}    hash  max_cost_usd_per_day, max_tokens_per_day
 fettle:tenants       set   names of the tenants that have limits
+fettle:webhooks:{t}  hash  id -> a webhook (JSON), see jobs.store.webhooks
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from dataclasses import asdict
 from redis.asyncio import Redis
 
 from jobs.audit import entries
-from jobs.audit.entries import Actor
+from jobs.audit.entries import Actor, EntryKind, NewEntry
 from jobs.errors import StoreUnavailable
+from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope, TenantLimits, sort_by_age
 from jobs.model.people import KeyRing
 from jobs.redis import keys
 from jobs.redis.connection import Clock, RedisCommand, await_redis, decode_hash
 from jobs.redis.keys import PREFIX
 from jobs.store.audit import append_entries
-from jobs.store.commit import AtomicStep, Commit, field_is
+from jobs.store.commit import AtomicStep, Commit, field_is, size_is
+from jobs.store.webhooks import MOST_WEBHOOKS, Webhook
 
 DIGESTS = PREFIX + "keys"
 KEY_NAMES = PREFIX + "key-names"
@@ -38,7 +41,7 @@ USE_SECONDS = 60.0
 
 
 class Credentials:
-    """The API keys and the limits of tenants. The caller closes the client.
+    """The API keys, and the limits and webhooks of tenants. The caller closes the client.
 
     The step of each write also appends its entry to the audit log.
     """
@@ -156,6 +159,25 @@ class Credentials:
             *_replace_limits(keys.tenant_limits(name), limits),
             *append_entries([entry]),
         )
+        await self._commit.apply_although_full(AtomicStep(commands=commands))
+
+    async def add_webhook(self, tenant: str, webhook: Webhook, actor: Actor) -> bool:
+        """Add a webhook of a tenant. Returns False, and adds nothing, if the tenant already has
+        `MOST_WEBHOOKS`."""
+        name = keys.webhooks(tenant)
+        entry = NewEntry(tenant, EntryKind.WEBHOOK_CREATED, actor, webhook.public_fields)
+        commands = (("HSET", name, webhook.id, dump(asdict(webhook))), *append_entries([entry]))
+        while (count := await await_redis(self._redis.hlen(name))) < MOST_WEBHOOKS:
+            step = AtomicStep(guards=(size_is(name, count),), commands=commands)
+            if await self._commit.apply(step):
+                return True
+        return False
+
+    async def remove_webhook(self, tenant: str, webhook: Webhook, actor: Actor) -> None:
+        """Remove a webhook of a tenant, also if Redis is full. Its messages are dropped."""
+        name = keys.webhooks(tenant)
+        entry = NewEntry(tenant, EntryKind.WEBHOOK_DELETED, actor, webhook.public_fields)
+        commands = (("HDEL", name, webhook.id), *append_entries([entry]))
         await self._commit.apply_although_full(AtomicStep(commands=commands))
 
     async def _digest(self, key_id: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The outbox: messages to the operator's webhook, from the change that causes them to the delivery.
+"""The outbox: messages to webhooks, from the change that causes them to the delivery.
 
 A commit writes the messages of a change in its atomic step. A worker leases a message, sends it,
 and removes it when it has arrived, so a message is delivered at least once. A message that does not
@@ -13,6 +13,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 from redis.asyncio import Redis
 
@@ -30,7 +31,20 @@ from jobs.redis.connection import (
 from jobs.transitions.change import Change, Delivery
 from jobs.view.verdict import verdict_of_review
 
-MESSAGE_TYPES: Mapping[str, str] = {
+HEAD_MESSAGE = "audit.head"
+"""The type of the message with a signed head of the audit log."""
+MessageType = Literal[
+    "review.opened",
+    "review.reminded",
+    "review.escalated",
+    "review.expired",
+    "review.approved",
+    "review.withdrawn",
+    "review.decided",
+    "job.finished",
+    "audit.head",
+]
+MESSAGE_TYPES: Mapping[str, MessageType] = {
     "review_opened": "review.opened",
     "review_reminded": "review.reminded",
     "review_escalated": "review.escalated",
@@ -77,8 +91,9 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
                 "override": after.override,
                 **event.data,
             },
+            position=position,
         )
-        for event in change.events
+        for position, event in enumerate(change.events)
         if event.kind in MESSAGE_TYPES
     )
 
@@ -94,12 +109,24 @@ def _first_line(task: str) -> str:
 
 
 def enqueue(deliveries: Sequence[Delivery]) -> Iterator[RedisCommand]:
-    """Put deliveries into the outbox, due at once."""
+    """Put deliveries into the outbox, due at once. The time of a try has fractions of a
+    millisecond, which keep the order of the messages of one change."""
     for delivery in deliveries:
-        content = [delivery.type, delivery.tenant, delivery.job_id, delivery.at]
-        body = dump([*content, dict(delivery.data)])
+        content = [
+            delivery.type,
+            delivery.tenant,
+            delivery.job_id,
+            delivery.at,
+            dict(delivery.data),
+        ]
+        body = dump([*content, delivery.webhook] if delivery.webhook else content)
         yield ("HSET", keys.delivery(delivery.id), "body", body, "tries", 0)
-        yield ("ZADD", keys.DELIVERIES, delivery.at, delivery.id)
+        yield (
+            "ZADD",
+            keys.DELIVERIES,
+            f"{delivery.at}.{min(delivery.position, 99):02}",
+            delivery.id,
+        )
 
 
 def retry_delay_ms(tries: int, chance: Callable[[], float] = random.random) -> int | None:
@@ -127,11 +154,12 @@ class Outbox:
         self._fail = urgent_script(redis, read_script("outbox/fail"))
 
     async def lease(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
-        """Take up to `limit` deliveries that are due. No other worker gets them for `lease_ms`."""
+        """Take `limit` deliveries that are due, in order, and all others that became due in the
+        same millisecond as the last. No other worker gets them for `lease_ms`."""
         args: list[Argument] = [limit, lease_ms, keys.delivery("")]
         leased = await await_redis(self._lease(keys=[keys.DELIVERIES], args=args))
         return [
-            _read(name.decode(), body.decode(), int(tries), error.decode(), int(due_at))
+            _read(name.decode(), body.decode(), int(tries), error.decode(), int(float(due_at)))
             for name, body, tries, error, due_at in leased
         ]
 
@@ -188,5 +216,5 @@ def _read_hash(name: str, fields: Mapping[str, str], due_at: int) -> Delivery:
 
 
 def _read(name: str, body: str, tries: int, error: str, due_at: int) -> Delivery:
-    message_type, tenant, job_id, at, data = json.loads(body)
-    return Delivery(name, message_type, tenant, job_id, at, data, tries, error, due_at)
+    message_type, tenant, job_id, at, data, *webhook = json.loads(body)
+    return Delivery(name, message_type, tenant, job_id, at, data, tries, error, due_at, *webhook)

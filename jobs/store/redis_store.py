@@ -14,6 +14,7 @@ from jobs.store.listing import Listing
 from jobs.store.outbox import Outbox
 from jobs.store.records import Records
 from jobs.store.spending import Budgets, DayCounts
+from jobs.store.webhooks import Webhooks
 
 __all__ = ["RedisStore", "connect"]
 
@@ -32,6 +33,7 @@ class RedisStore(Records, EventLog, Listing, WorkerRegistry):
         self.budgets = Budgets(redis, self._commit)
         self.day_counts = DayCounts(redis)
         self.outbox = Outbox(redis)
+        self.webhooks = Webhooks(redis)
         self.leader = LeaderLock(redis)
         self.fleet = FleetStore(redis)
         self.capabilities = CapabilityRecords(redis)

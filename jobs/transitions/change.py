@@ -22,7 +22,7 @@ the other job makes it due, so this interval only repairs a damaged line."""
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One message to the operator's webhook."""
+    """One message to one webhook."""
 
     id: str
     """The same at every try."""
@@ -38,6 +38,10 @@ class Delivery:
     """The error of the last try."""
     due_at: int = 0
     """The time of the next try (ms)."""
+    webhook: str = ""
+    """The id of the tenant's webhook. '': the operator's webhook."""
+    position: int = 0
+    """The position in its change: messages are sent in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Change:
     counts: Counts = field(default_factory=dict)
     """The counts that it adds to the tenant's statistics: see `jobs.counting`."""
     deliveries: tuple[Delivery, ...] = ()
-    """The messages to the webhook."""
+    """The messages to webhooks."""
     paid_calls: int | None = None
     """If the change ends the job: the number of charges in `counts`. The commit fails if a charge
     was added since."""

@@ -31,6 +31,7 @@ _LABEL = r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)*(?!\d+\.?\Z){_LABEL}\.?", re.IGNORECASE)
 """A name that a resolver accepts: ASCII, short labels, and no number at the end, because a name
 that ends with a number would be an IP address."""
+_MAIL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}")
 _SOCKET_BYTES = 107
 """The longest path of a Unix socket on Linux."""
 _ESCAPE = "in a user name or password, write characters such as @ : / ? # percent-encoded"
@@ -118,6 +119,33 @@ def parse_redis(text: str) -> RedisAddress:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SmtpAddress:
+    """A mail server. The connection always uses TLS."""
+
+    host: str
+    port: int
+    tls: bool
+    """Whether the connection begins with TLS. False: STARTTLS begins it."""
+    username: str
+    password: str = field(repr=False)
+
+    def __str__(self) -> str:
+        """The address as it may be shown: without user name and password."""
+        return f"{'smtps' if self.tls else 'smtp'}://{self.host}:{self.port}"
+
+
+def parse_smtp(text: str) -> SmtpAddress:
+    """A mail server: `smtps://` (TLS) or `smtp://` (STARTTLS). Raises AddressError."""
+    parts = _split(text, ("smtps", "smtp"))
+    tls = parts.scheme == "smtps"
+    if parts.path.strip("/") or parts.query:
+        raise AddressError("the address of a mail server has no path and no options")
+    username, password = unquote(parts.username or ""), unquote(parts.password or "")
+    port = _port(parts) or (465 if tls else 587)
+    return SmtpAddress(_host(parts), port, tls, username, password)
+
+
 def parse_http(text: str, *, user_info: bool = False, query: bool = False) -> str:
     """An address that begins with `https://` or `http://`; the text itself, without blanks around
     it. A user name and a password are refused without `user_info`, and options without `query`:
@@ -136,6 +164,22 @@ def parse_http(text: str, *, user_info: bool = False, query: bool = False) -> st
 def parse_complete_http(text: str) -> str:
     """An address on the web that no path is added to. Raises AddressError."""
     return parse_http(text, query=True)
+
+
+def parse_destination(text: str) -> str:
+    """An address that receives messages: on the web, or `mailto:` and one mail address. Raises
+    AddressError."""
+    if not text.strip().lower().startswith("mailto:"):
+        return parse_http(text, query=True)
+    return f"mailto:{parse_mail_address(text.strip()[len('mailto:') :])}"
+
+
+def parse_mail_address(text: str) -> str:
+    """A mail address without a display name. Raises AddressError."""
+    name, _, host = text.strip().rpartition("@")
+    if _MAIL_NAME.fullmatch(name) is None or _HOST_NAME.fullmatch(host) is None:
+        raise AddressError("a mail address is written as in reviews@example.org")
+    return f"{name}@{host}"
 
 
 def http_origin(url: str) -> tuple[str, str, int]:
@@ -373,9 +417,21 @@ def _redis_field(value: Any) -> Any:
     return parse_redis(value) if isinstance(value, str) else value
 
 
+def _smtp_field(value: Any) -> Any:
+    value = none_if_empty(value)
+    return parse_smtp(value) if isinstance(value, str) else value
+
+
+SmtpField = Annotated[SmtpAddress | None, NoDecode, BeforeValidator(_smtp_field)]
+OptionalMailAddress = Annotated[
+    Annotated[str, AfterValidator(parse_mail_address)] | None, BeforeValidator(none_if_empty)
+]
 RedisField = Annotated[RedisAddress, NoDecode, BeforeValidator(_redis_field)]
 HttpUrl = Annotated[str, AfterValidator(parse_http)]
 OptionalHttpUrl = Annotated[HttpUrl | None, BeforeValidator(none_if_empty)]
+OptionalDestination = Annotated[
+    Annotated[str, AfterValidator(parse_destination)] | None, BeforeValidator(none_if_empty)
+]
 OptionalCompleteUrl = Annotated[
     Annotated[str, AfterValidator(parse_complete_http)] | None, BeforeValidator(none_if_empty)
 ]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import get_args
 
 import pytest
-from support.jobs.job_examples import RESULT, JobService, decision, job, lease_of, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
 
+from jobs.audit.entries import Actor
 from jobs.model.review import Action
 from jobs.service import Operations
-from jobs.store.outbox import TASK_LENGTH
+from jobs.store.credentials import Credentials
+from jobs.store.outbox import HEAD_MESSAGE, MESSAGE_TYPES, TASK_LENGTH, MessageType
+from jobs.store.webhooks import Webhook
 from jobs.transitions.lifecycle import Policy
+from worker.egress.chat import TITLES
 
 
 @pytest.fixture
@@ -21,6 +26,10 @@ def service(store) -> JobService:
     hint = job_service.hints.append
     job_service.operations = Operations(store, lambda *each: hint(each), Policy(), webhooks=True)
     return job_service
+
+
+def test_every_type_of_message_can_be_chosen() -> None:
+    assert {*MESSAGE_TYPES.values(), HEAD_MESSAGE} == set(get_args(MessageType)) == set(TITLES)
 
 
 async def waiting_types(service) -> list[str]:
@@ -99,6 +108,44 @@ async def test_a_withdrawn_vote_is_announced(service):
 async def test_without_an_address_no_message_is_written(store):
     await cancelled_job(JobService(store))
     assert await store.outbox.waiting(9) == ([], 0)
+
+
+async def test_the_messages_of_a_change_are_leased_together_in_their_order(service):
+    for _ in range(8):
+        record = await service.running(review=True)
+        job(await service.operations.pause(lease_of(record), review()))
+        (opened,) = await service.store.outbox.lease(9, 60_000)
+        await service.store.outbox.delivered(opened)
+        job(await service.operations.decide(record.id, decision(action=Action.REJECT)))
+        messages = await service.store.outbox.lease(1, 60_000)
+        assert [message.type for message in messages] == ["review.decided", "job.finished"]
+        for message in messages:
+            assert await service.store.outbox.fail(message, "no", None)
+
+
+async def test_a_tenants_webhooks_get_their_messages(store, service):
+    writer = Credentials(store.redis)
+    hooks = [
+        Webhook("https://a.example", "slack", [], [], [], id="all"),
+        Webhook("https://b.example", "slack", [], ["bank"], ["job.finished"], id="bank"),
+        Webhook("https://c.example", "slack", [], ["shop"], [], id="shop"),
+    ]
+    for hook in hooks:
+        assert await writer.add_webhook(TENANT, hook, Actor("ann"))
+    assert await writer.add_webhook("other", hooks[0], Actor("bob"))
+    assert await store.webhooks.of_tenant(TENANT) == {hook.id: hook for hook in hooks}
+    service.operations = Operations(store, lambda *_: None, Policy())  # the operator has none
+    record = await service.running(labels=("bank",))
+    job(await service.operations.pause(lease_of(record), review()))
+    job(await service.operations.decide(record.id, decision(action=Action.REJECT)))
+    waiting, _ = await store.outbox.waiting(9)
+    assert sorted((message.webhook, message.type) for message in waiting) == [
+        ("all", "job.finished"),
+        ("all", "review.decided"),
+        ("all", "review.opened"),
+        ("bank", "job.finished"),
+    ]
+    assert len({message.id for message in waiting}) == 4
 
 
 async def test_concurrent_changes_make_each_delivery_once(service):

@@ -82,6 +82,8 @@ def _shared_settings(settings: WorkerSettings) -> Facts:
         "webhook_format": settings.webhook_format,
         "webhook_labels": ", ".join(sorted(settings.webhook_labels)),
         "public_url": settings.public_url,
+        "smtp_url": settings.smtp_url and str(settings.smtp_url),
+        "smtp_from": settings.smtp_from,
     }
 
 

@@ -1,6 +1,7 @@
-"""Endpoint: the operator's webhook, and one try to deliver a signed message to it.
+"""Sender: one try to deliver a signed message to a webhook.
 
-Redirects are not followed. A message goes to a public address, unless the operator allows others.
+Redirects are not followed. A message goes to a public address, unless the operator allows others
+for the webhooks that the operator made.
 
 A message is in the JSON of Standard Webhooks (`generic`), or of a chat: see `worker.egress.chat`.
 
@@ -14,23 +15,24 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 import httpx
 
 from agents.errors import ToolRefused
 from jobs.model.codec import dump
+from jobs.store.webhooks import Webhook
 from jobs.transitions.change import Delivery
 from jobs.view.job import format_time
-from settings.webhooks import WebhookFormat, WebhookSettings
+from settings.webhooks import PREFIX, WebhookSettings
 from worker.egress.chat import CHATS, notice_of
+from worker.egress.mail import MailServer
 from worker.egress.transport import Transport, TransportError
 
 MAX_RESPONSE_BYTES = 65_536
 """Bytes of a response that are read. Only its status counts."""
 STATUS_GONE = 410
-PREFIX = "whsec_"
 
 
 @dataclass(frozen=True)
@@ -46,73 +48,93 @@ class DeliveryFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The webhook's address, its signing keys, and the transport of its messages."""
+class Sender:
+    """Sends messages to the operator's webhook and to the webhooks of tenants."""
 
-    url: httpx.URL
-    keys: tuple[bytes, ...]
-    """Messages are signed with each key; without a key they are not signed."""
+    operator: Webhook | None
+    """The webhook of the settings."""
     transport: Transport
-    format: WebhookFormat = "generic"
-    labels: frozenset[str] = frozenset()
-    """Only messages about jobs with one of these labels are sent; empty: all."""
+    """For webhooks of the operator; those of others reach no intranet."""
     public_url: str | None = None
     """The address of the API for people, without a slash at the end; None: messages have no
     link."""
+    mail: MailServer | None = None
 
-    def accepts(self, delivery: Delivery) -> bool:
-        """Whether the message is sent. Messages that are not about a job always are."""
-        job_labels = delivery.data.get("labels")
-        return not self.labels or job_labels is None or not self.labels.isdisjoint(job_labels)
-
-    async def deliver(self, delivery: Delivery, now_ms: int) -> None:
-        """Deliver a message. Raises DeliveryFailed if it may not have arrived."""
-        body = message(delivery, self.format, self.public_url)
-        signed = headers(self.keys, delivery.id, now_ms // 1000, body) if self.keys else {}
+    async def send(self, webhook: Webhook, delivery: Delivery, now_ms: int) -> None:
+        """Send a message. Raises DeliveryFailed if it may not have arrived."""
         try:
-            response = await self.transport.send(
-                "POST",
-                self.url,
-                {"Content-Type": "application/json", **signed},
-                body,
-                check_url=lambda _: None,
-            )
+            if webhook.format == "email":
+                await self._send_mail(webhook, delivery)
+            else:
+                await self._post(webhook, delivery, now_ms)
         except TransportError as error:
             raise DeliveryFailed(f"the receiver {error}") from None
         except ToolRefused as error:
             raise DeliveryFailed(str(error)) from None
+
+    async def _send_mail(self, webhook: Webhook, delivery: Delivery) -> None:
+        if self.mail is None:
+            raise DeliveryFailed("this worker has no FETTLE_SMTP_URL")
+        recipient = webhook.url.removeprefix("mailto:")
+        await self.mail.send(delivery, recipient, link_of(delivery, self.public_url))
+
+    async def _post(self, webhook: Webhook, delivery: Delivery, now_ms: int) -> None:
+        body = message(delivery, webhook.format, self.public_url)
+        keys = [parse_key(secret) for secret in webhook.secrets]
+        signed = headers(keys, delivery.id, now_ms // 1000, body) if keys else {}
+        transport = self.transport
+        if not webhook.by_operator:
+            transport = replace(transport, private=False)
+        response = await transport.send(
+            "POST",
+            httpx.URL(webhook.url),
+            {"Content-Type": "application/json", **signed},
+            body,
+            check_url=lambda _: None,
+        )
         status = response.head.status
         if not 200 <= status < 300:
             raise DeliveryFailed(f"the receiver answered {status}", is_final=status == STATUS_GONE)
 
 
+def link_of(delivery: Delivery, public_url: str | None) -> str | None:
+    """The address of the job's page."""
+    about_job = public_url and delivery.job_id
+    return f"{public_url}/app/jobs/{quote(delivery.job_id)}" if about_job else None
+
+
 def message(
-    delivery: Delivery, format_name: WebhookFormat = "generic", public_url: str | None = None
+    delivery: Delivery, format_name: str = "generic", public_url: str | None = None
 ) -> bytes:
     """The body, equal in all tries: {type, timestamp, data}, or the JSON of a chat."""
-    about_job = bool(delivery.job_id)
-    link = f"{public_url}/app/jobs/{quote(delivery.job_id)}" if public_url and about_job else None
+    link = link_of(delivery, public_url)
     if (render := CHATS.get(format_name)) is not None:
         return dump(render(notice_of(delivery, link))).encode()
     body = {
         "type": delivery.type,
         "timestamp": format_time(delivery.at),
-        "data": {**delivery.data, **({"link": link} if about_job else {})},
+        "data": {**delivery.data, **({"link": link} if delivery.job_id else {})},
     }
     return dump(body).encode()
 
 
-def webhook_endpoint(settings: WebhookSettings) -> Endpoint | None:
-    """The operator's webhook; None if the settings have no address."""
-    if not settings.webhook_url:
-        return None
-    return Endpoint(
-        httpx.URL(settings.webhook_url),
-        tuple(parse_key(secret) for secret in settings.webhook_secrets),
+def sender(settings: WebhookSettings) -> Sender:
+    """The sender by the settings."""
+    operator = settings.webhook_url and Webhook(
+        url=settings.webhook_url,
+        format=settings.webhook_format,
+        secrets=settings.webhook_secrets,
+        labels=settings.webhook_labels,
+        by_operator=True,
+    )
+    mail = None
+    if settings.smtp_url and settings.smtp_from:
+        mail = MailServer(settings.smtp_url, settings.smtp_from, settings.webhook_seconds)
+    return Sender(
+        operator or None,
         Transport(settings.webhook_seconds, MAX_RESPONSE_BYTES, private=settings.webhook_private),
-        settings.webhook_format,
-        frozenset(settings.webhook_labels),
         settings.public_url and settings.public_url.rstrip("/"),
+        mail,
     )
 
 

@@ -48,6 +48,9 @@ async def test_each_act_of_a_person_is_in_the_log(front):
     await front.client.delete(f"/keys/{created['id']}")
     await front.client.delete(f"/keys/{created['id']}")  # revokes nothing
     await front.client.put("/tenants/default/limits", json=limits)
+    hook = {"url": "https://hooks.example.org/T0/secret-path", "format": "slack"}
+    webhook = (await front.client.post("/tenants/default/webhooks", json=hook)).json()
+    await front.client.delete(f"/tenants/default/webhooks/{webhook['id']}")
     await front.client.put("/fleet", json={"version": 0, "settings": {"retries": 40}})
     await front.client.post("/sign-in-links")
     async with visiting(front.app) as visit:
@@ -56,13 +59,17 @@ async def test_each_act_of_a_person_is_in_the_log(front):
     entries = [json.loads(line) for line in lines]
     assert [entry["kind"] for entry in entries] == [
         *("decided", "job_deleted"),
-        *("key_created", "key_limited", "key_revoked", "tenant_limited", "fleet_changed"),
+        *("key_created", "key_limited", "key_revoked", "tenant_limited"),
+        *("webhook_created", "webhook_deleted", "fleet_changed"),
         *("sign_in_link_created", "signed_in", "signed_out"),
     ]
     assert {entry["actor"]["key_id"] for entry in entries} == {"configured"}
     assert entries[3]["data"]["max_cost_usd_per_day"] == "1.50"
-    assert entries[6]["data"]["values"]["retries"] == 40
-    assert created["secret"] not in b"".join(lines).decode()
+    assert entries[6]["data"] == entries[7]["data"]
+    assert entries[6]["data"].items() <= webhook.items()
+    assert entries[8]["data"]["values"]["retries"] == 40
+    for secret in (created["secret"], "secret-path"):
+        assert secret not in b"".join(lines).decode()
     assert verify_log(lines).tenant == "default"
 
 

@@ -412,7 +412,7 @@ async def test_only_the_operator_sees_the_outbox(redis_url, tmp_path):
     hook = {"webhook_url": "http://127.0.0.1:1/", "webhook_secret": "whsec_" + "A" * 32}
     async with started(settings_for(redis_url, tmp_path, **hook)) as front:
         job_id = await front.paused()
-        await asyncio.sleep(0.002)  # reports of the same millisecond have no fixed order
+        await asyncio.sleep(0.002)  # reports of different changes in the same millisecond
         await decide(front, job_id, action="approve")
         deliveries = (await front.client.get("/webhook-deliveries")).json()
         assert [message["type"] for message in deliveries["waiting"]] == [

@@ -85,6 +85,9 @@ async def test_settings_in_which_workers_differ_are_named(front):
     )
     names = "FETTLE_PUBLIC_URL, FETTLE_WEBHOOK_FORMAT, FETTLE_WEBHOOK_LABELS"
     assert text.startswith(f"workers differ in {names}: ")
+    (text,) = await warned(smtp_url="smtps://me:hunter2@m.example", smtp_from="a@b.example")
+    assert text.startswith("workers differ in FETTLE_SMTP_FROM, FETTLE_SMTP_URL: ")
+    assert "hunter2" not in text
 
 
 async def test_metrics_need_no_key_and_count_by_route(front):
@@ -203,3 +206,63 @@ async def test_an_unknown_parameter_is_refused_with_its_name(front, method, path
     assert (error["field"], "this parameter does not exist" in error["message"]) == (wrong, True)
     assert (await front.job(job_id))["status"] == "queued"
     assert (await front.client.get("/jobs")).json()["total"] == 1
+
+
+HOOK = "https://hooks.example.org/T0/path"
+
+
+async def test_an_admin_manages_the_webhooks_of_a_tenant(front):
+    secret = await front.key("admin", tenant="acme")
+    async with front.with_key(secret) as admin:
+        body = {"url": HOOK, "labels": ["bank"], "events": ["review.opened"]}
+        answer = await admin.post("/tenants/acme/webhooks", json=body)
+        created = answer.json()
+        assert answer.status_code == 201
+        assert answer.headers["cache-control"] == "no-store"
+        assert created["secret"].startswith("whsec_")
+        assert created["address"] == "https://hooks.example.org", "its path may be a secret"
+        listed = await admin.get("/tenants/acme/webhooks")
+        assert listed.json() == {"webhooks": [{**created, "secret": None}]}
+        chat = await admin.post("/tenants/acme/webhooks", json={"url": HOOK, "format": "teams"})
+        assert chat.json()["secret"] is None, "a chat checks no signature"
+        for method, path in (("GET", ""), ("POST", ""), ("DELETE", f"/{created['id']}")):
+            refused = await admin.request(method, f"/tenants/default/webhooks{path}", json=body)
+            assert refused.status_code == 403, method
+        path = f"/tenants/acme/webhooks/{created['id']}"
+        assert [(await admin.delete(path)).status_code for _ in range(2)] == [204, 404]
+        for _ in range(9):
+            await admin.post("/tenants/acme/webhooks", json=body)
+        full = await admin.post("/tenants/acme/webhooks", json=body)
+        assert full.status_code == 422
+        assert "has 10 webhooks: delete one" in full.json()["detail"]
+    answer = await front.client.get("/tenants/acme/webhooks")
+    assert len(answer.json()["webhooks"]) == 10, "the operator sees them, too"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"url": "ftp://x.example"}, "url"),
+        ({"url": "mailto:a@x.example?bcc=b@x.example", "format": "email"}, "url"),
+        ({"url": "mailto:a@x.example\r\nBcc: b@x.example", "format": "email"}, "url"),
+        ({"url": "mailto:a,b@x.example", "format": "email"}, "url"),
+        ({"url": "mailto:a@x.example"}, "body"),
+        ({"url": HOOK, "format": "email"}, "body"),
+        ({"url": HOOK, "format": "irc"}, "format"),
+        ({"url": HOOK, "events": ["review.opend"]}, "events.0"),
+    ],
+)
+async def test_a_webhook_that_could_not_be_used_is_refused(front, body, field):
+    refused = await front.client.post("/tenants/acme/webhooks", json=body)
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == field
+    assert (await front.client.get("/tenants/acme/webhooks")).json() == {"webhooks": []}
+
+
+async def test_only_the_operator_sends_e_mail(front):
+    body = {"url": "mailto:reviews@x.example", "format": "email"}
+    async with front.with_key(await front.key("admin", tenant="acme")) as admin:
+        refused = await admin.post("/tenants/acme/webhooks", json=body)
+        assert (refused.status_code, "ask the operator" in refused.json()["detail"]) == (403, True)
+    created = await front.client.post("/tenants/acme/webhooks", json=body)
+    assert created.json()["address"] == body["url"]

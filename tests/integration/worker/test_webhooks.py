@@ -11,20 +11,23 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from support.jobs.job_examples import RESULT, JobService, decision, job, lease_of, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
 
+from jobs.audit.entries import Actor
 from jobs.model.review import Action
 from jobs.service import Operations
+from jobs.store.credentials import Credentials
 from jobs.store.outbox import enqueue
 from jobs.store.redis_store import RedisStore, connect
+from jobs.store.webhooks import Webhook
 from jobs.transitions.change import Delivery
 from jobs.transitions.lifecycle import Policy
 from settings.webhooks import WebhookSettings
@@ -32,10 +35,10 @@ from worker.background.periodic import send_some
 from worker.egress.transport import Transport
 from worker.egress.webhooks import (
     MAX_RESPONSE_BYTES,
-    Endpoint,
+    Sender,
     headers,
     parse_key,
-    webhook_endpoint,
+    sender,
 )
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -106,10 +109,12 @@ def endpoint(
     url: str = "",
     seconds: float = 20.0,
     private: bool = True,
+    public_url: str | None = None,
     **options: Any,
-) -> Endpoint:
+) -> Sender:
     transport = Transport(seconds, MAX_RESPONSE_BYTES, private=private)
-    return Endpoint(httpx.URL(url or receiver.url), (parse_key(SECRET),), transport, **options)
+    webhook = Webhook(url or receiver.url, secrets=[SECRET], by_operator=True, **options)
+    return Sender(webhook, transport, public_url)
 
 
 async def finished_job(service) -> str:
@@ -189,6 +194,55 @@ async def test_a_kill_of_the_sender_before_it_records_the_arrival(service, recei
     assert [json.loads(body)["data"]["job_id"] for _, body in receiver.messages] == [job_id] * 2
     assert len({sent["webhook-id"] for sent, _ in receiver.messages}) == 1
     assert await service.store.outbox.waiting(9) == ([], 0)
+
+
+async def test_the_messages_of_a_change_arrive_in_their_order(service, receiver):
+    """The first one waits for the next one of the outbox, also if the receiver is slow."""
+    for _ in range(4):
+        job_id = await opened_review(service, task="add 1 and 1")
+        job(await service.operations.decide(job_id, decision(action=Action.REJECT)))
+    receiver.slow = 0.05
+    bodies = await receive(service, receiver)
+    types_by_job = defaultdict(list)
+    for body in bodies:
+        types_by_job[body["data"]["job_id"]].append(body["type"])
+    assert len(types_by_job) == 4
+    for types in types_by_job.values():
+        types.remove("review.opened")
+        assert types == ["review.decided", "job.finished"]
+
+
+async def test_a_tenants_webhook_has_its_own_secret_and_reaches_no_intranet(service, receiver):
+    writer = Credentials(service.store.redis)
+    trusted = Webhook(receiver.url, secrets=["whsec_" + "A" * 32], id="w1", by_operator=True)
+    foreign = Webhook(receiver.url, id="w2")
+    for hook in (trusted, foreign):
+        assert await writer.add_webhook(TENANT, hook, Actor("ann"))
+    service.operations = Operations(service.store, lambda *_: None, Policy())
+    await finished_job(service)
+    await send_some(service.store, Sender(None, endpoint(receiver).transport))
+    ((sent, body),) = receiver.messages
+    expected = headers(
+        [parse_key(trusted.secrets[0])],
+        sent["webhook-id"],
+        int(sent["webhook-timestamp"]),
+        body,
+    )
+    assert sent["webhook-signature"] == expected["webhook-signature"]
+    (waits,), _ = await service.store.outbox.waiting(9)
+    assert (waits.webhook, "is not public" in waits.error) == ("w2", True)
+    await writer.remove_webhook(TENANT, foreign, Actor("ann"))
+    await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})
+    await send_some(service.store, Sender(None, endpoint(receiver).transport))
+    assert await service.store.outbox.waiting(9) == ([], 0), "its messages are dropped"
+    assert len(receiver.messages) == 1
+
+
+async def test_a_worker_without_the_operators_address_loses_no_message(service, receiver):
+    await finished_job(service)
+    await send_some(service.store, Sender(None, endpoint(receiver).transport))
+    (waits,), _ = await service.store.outbox.waiting(9)
+    assert waits.error == "this worker has no FETTLE_WEBHOOK_URL"
 
 
 PUBLIC_URL = "https://fettle.example.org"
@@ -311,7 +365,7 @@ async def test_a_filter_by_labels_leaves_out_other_jobs(service, receiver):
     head = Delivery("msg_head", "audit.head", "t", "", 1, {"tenant": "t", "seq": 1})
     for command in enqueue([head]):
         await service.store.redis.execute_command(*command)
-    bodies = await receive(service, receiver, labels=frozenset({"bank", "other"}))
+    bodies = await receive(service, receiver, labels=["bank", "other"])
     assert {body["data"].get("job_id") for body in bodies} == {bank_job, None}
     assert len(bodies) == 2
 
@@ -324,8 +378,7 @@ async def test_the_settings_choose_format_labels_and_link(service, receiver):
         webhook_private=True,
         public_url=f"{PUBLIC_URL}/",
     )
-    chat = webhook_endpoint(settings)
-    assert chat is not None
+    chat = sender(settings)
     job_id = await opened_review(service, task="one", labels=("urgent",))
     await opened_review(service, task="two")
     while await send_some(service.store, chat):

@@ -8,20 +8,19 @@ from __future__ import annotations
 import asyncio
 import sys
 
-import httpx
-
 from jobs.store.redis_store import RedisStore, connect
+from jobs.store.webhooks import Webhook
 from worker.background.periodic import send_forever
 from worker.egress.transport import Transport
-from worker.egress.webhooks import MAX_RESPONSE_BYTES, Endpoint, parse_key
+from worker.egress.webhooks import MAX_RESPONSE_BYTES, Sender
 
 
 async def main(redis_url: str, url: str, secret: str) -> None:
     """Send until the process is killed."""
     store = RedisStore(connect(redis_url, seconds=20))
     transport = Transport(5.0, MAX_RESPONSE_BYTES, private=True)
-    endpoint = Endpoint(httpx.URL(url), (parse_key(secret),), transport)
-    await send_forever(store, endpoint, 0.1)
+    webhook = Webhook(url, secrets=[secret], by_operator=True)
+    await send_forever(store, Sender(webhook, transport), 0.1)
 
 
 if __name__ == "__main__":

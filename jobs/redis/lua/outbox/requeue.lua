@@ -5,6 +5,7 @@
 -- Returns 1; 0 if it is not dead.
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[3], 'tries', 0)
-redis.call('ZADD', KEYS[1], 0, ARGV[1])
+local time = redis.call('TIME')
+redis.call('ZADD', KEYS[1], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 return 1
