@@ -12,13 +12,15 @@ from pydantic import BeforeValidator
 
 from api.auth.caller import keys_of_same_person
 from api.http.times import check_order, to_ms
-from api.services import Services
+from api.schemas.job import JobList, JobSummary
+from api.services import Services, fleet_for
 from jobs.model.credentials import Credential, Scope
 from jobs.model.record import Status
 from jobs.model.spec import JobKind, repository_name
 from jobs.store import JobPage
 from jobs.store.listing import ALWAYS, Period
 from jobs.view.inbox import Order
+from jobs.view.job import render_summary
 
 EMPTY_IS_NONE = BeforeValidator(lambda value: (value.strip() or None) if value else None)
 """An empty parameter, as in `?status=&label=`, is no filter."""
@@ -107,3 +109,19 @@ async def read_page(
             oldest_first=None if filters.sort is None else filters.sort == "oldest",
             **listed,
         )
+
+
+async def list_jobs(services: Services, page: JobPage, limit: int, offset: int) -> JobList:
+    """The answer with the jobs of a page."""
+    now = await services.store.now() if page.records else 0
+    fleet = await fleet_for(services, page.records)
+    jobs = [
+        JobSummary(
+            **render_summary(record, page.charges.get(record.id, ()), now, fleet),
+            links={"self": f"/jobs/{record.id}"},
+        )
+        for record in page.records
+    ]
+    return JobList(
+        jobs=jobs, total=page.total, total_exact=page.is_exact, limit=limit, offset=offset
+    )

@@ -10,26 +10,32 @@ from api import problems
 from api.problems import RefusedRequest
 from api.services import Services, find_job, fleet_for
 from jobs.model.credentials import Credential
-from jobs.model.events import Event
 from jobs.model.record import JobRecord
-from jobs.store import Charge, JobPage
-from jobs.view.job import render_job
+from jobs.store import JobPage
+from jobs.view.job import render_job, render_summary
+from jobs.view.outcome import outcome_of
 
 
 async def load_jobs(services: Services, records: Sequence[JobRecord]) -> list[dict[str, Any]]:
-    """The jobs in the form of `render_job`."""
+    """The jobs in the form of `render_job`, each with its `outcome` in the form of
+    `api.schemas.outcome`."""
     store, fleet = services.store, await fleet_for(services, records)
-    works: list[tuple[Sequence[Event], Sequence[Charge]]] = [
-        await asyncio.gather(store.events(record.id), store.charges(record.id))
+    works = [
+        (record, await store.events(record.id), await store.charges(record.id))
         for record in records
     ]
     now = await store.now()
-    return await asyncio.to_thread(
-        lambda: [
-            render_job(record, events, charges, now, fleet)
-            for record, (events, charges) in zip(records, works, strict=True)
-        ]
-    )
+
+    def render() -> list[dict[str, Any]]:
+        jobs = []
+        for record, events, charges in works:
+            job = render_job(record, events, charges, now, fleet)
+            links = {"self": f"/jobs/{record.id}"}
+            outcome = {**render_summary(record, charges, now, fleet), **outcome_of(job)}
+            jobs.append({**job, "outcome": {**outcome, "links": links}})
+        return jobs
+
+    return await asyncio.to_thread(render)
 
 
 async def find_conversation(

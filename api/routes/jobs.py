@@ -25,12 +25,12 @@ from api.http.body import (
     read_json,
     read_optional_json,
 )
-from api.listing import JobFilters, read_page
+from api.listing import JobFilters, list_jobs, read_page
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
-from api.schemas.job import Job, JobList, JobReceipt, JobSummary
+from api.schemas.job import Job, JobList, JobReceipt
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
-from api.services import Services, ServicesDep, find_job, fleet_for, queue_state
+from api.services import Services, ServicesDep, find_job, queue_state
 from api.submission import new_jobs
 from api.submission.job_spec import derived_digest, request_digest
 from api.submission.validation import check_job
@@ -42,7 +42,7 @@ from jobs.model.events import Event
 from jobs.model.record import JobRecord, Status
 from jobs.store import Charge, Idempotency
 from jobs.transitions.lifecycle import Refusal
-from jobs.view.job import render_job, render_summary
+from jobs.view.job import render_job
 from jobs.view.queueing import FleetState
 from settings.api import ApiSettings
 
@@ -51,6 +51,14 @@ router = APIRouter(tags=["jobs"])
 
 JSON_ADVICE = " as JSON: send larger files as multipart/form-data"
 BUNDLE_PATH = "/bundle"
+NEW_JOB = (
+    problems.NOT_FOUND,
+    problems.KEY_REUSED,
+    problems.QUEUE_FULL,
+    problems.BUDGET_TAKEN,
+    problems.STORE_FULL,
+)
+"""The problems of a request for a new job."""
 MAX_QUICK_EVENTS = 50
 """A job with at most this number of events is serialized within two milliseconds; a thread
 serializes a longer one."""
@@ -62,16 +70,7 @@ serializes a longer one."""
     status_code=202,
     response_model=JobReceipt,
     summary="Submit a job",
-    responses={
-        **makes_job(),
-        **body_responses(
-            problems.NOT_FOUND,
-            problems.KEY_REUSED,
-            problems.QUEUE_FULL,
-            problems.BUDGET_TAKEN,
-            problems.STORE_FULL,
-        ),
-    },
+    responses={**makes_job(), **body_responses(*NEW_JOB)},
     openapi_extra=with_body(JobRequest, files=True),
 )
 async def submit(
@@ -152,18 +151,7 @@ async def listing(
     tasks are listed by their `kind`.
     """
     page = await read_page(services, caller, filters, limit, offset)
-    now = await services.store.now() if page.records else 0
-    fleet = await fleet_for(services, page.records)
-    jobs = [
-        JobSummary(
-            **render_summary(record, page.charges.get(record.id, ()), now, fleet),
-            links={"self": f"/jobs/{record.id}"},
-        )
-        for record in page.records
-    ]
-    return as_json(
-        JobList(jobs=jobs, total=page.total, total_exact=page.is_exact, limit=limit, offset=offset)
-    )
+    return as_json(await list_jobs(services, page, limit, offset))
 
 
 @router.get(
@@ -234,17 +222,7 @@ async def delete(job_id: str, services: ServicesDep, caller: Admin) -> Response:
     status_code=202,
     response_model=JobReceipt,
     summary="Retry a job",
-    responses={
-        **makes_job(),
-        **body_responses(
-            problems.NOT_FOUND,
-            problems.WRONG_STATE,
-            problems.KEY_REUSED,
-            problems.QUEUE_FULL,
-            problems.BUDGET_TAKEN,
-            problems.STORE_FULL,
-        ),
-    },
+    responses={**makes_job(), **body_responses(*NEW_JOB, problems.WRONG_STATE)},
     openapi_extra=with_body(RetryRequest, required=False),
 )
 async def retry(
@@ -276,16 +254,7 @@ async def retry(
     status_code=202,
     response_model=JobReceipt,
     summary="Run a job again",
-    responses={
-        **makes_job(),
-        **body_responses(
-            problems.NOT_FOUND,
-            problems.KEY_REUSED,
-            problems.QUEUE_FULL,
-            problems.BUDGET_TAKEN,
-            problems.STORE_FULL,
-        ),
-    },
+    responses={**makes_job(), **body_responses(*NEW_JOB)},
     openapi_extra=with_body(ForkRequest, required=False),
 )
 async def fork(
@@ -316,17 +285,7 @@ async def fork(
     status_code=202,
     response_model=JobReceipt,
     summary="Rebase a job's change",
-    responses={
-        **makes_job(),
-        **responses(
-            problems.NOT_FOUND,
-            problems.WRONG_STATE,
-            problems.KEY_REUSED,
-            problems.QUEUE_FULL,
-            problems.BUDGET_TAKEN,
-            problems.STORE_FULL,
-        ),
-    },
+    responses={**makes_job(), **responses(*NEW_JOB, problems.WRONG_STATE)},
 )
 async def rebase(
     request: Request,

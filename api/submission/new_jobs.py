@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TypedDict
 
 import structlog
 
@@ -37,19 +36,15 @@ from jobs.model.spec import JobSpec, Repo
 from jobs.service import Submission
 from jobs.store import Idempotency
 from jobs.store.blob_index import PinnedBlobs
-from jobs.transitions.lifecycle import Refusal
+from jobs.transitions.lifecycle import Refusal, Submitter
 from jobs.transitions.reviews import list_authors
 
 log = structlog.get_logger(__name__)
 
 
-class _Signature(TypedDict):
-    """The arguments of `jobs.service.Operations` about the author of a new job."""
+class _Signature(Submitter):
+    """The arguments of `jobs.service.Operations` about the submission of a new job."""
 
-    by: str
-    key_id: str
-    person: str
-    request_id: str
     idempotency: Idempotency | None
 
 

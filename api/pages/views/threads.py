@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
 from api.pages.format.job_view import with_optional_values
@@ -13,7 +13,7 @@ from api.pages.forms import as_request, form_values
 from api.pages.rendering import go_to, render_page_in_thread
 from api.pages.visitor import Reader, Submitter
 from api.problems import RefusedRequest
-from api.schemas import patterns
+from api.routes.conversations import ConversationId
 from api.schemas.job_request import ForkRequest, JobRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
@@ -28,7 +28,7 @@ TURNS = 20
 
 @router.get("/conversations/{conversation_id}")
 async def conversation(
-    conversation_id: Annotated[str, Path(pattern=patterns.CONVERSATION)],
+    conversation_id: ConversationId,
     services: ServicesDep,
     visitor: Reader,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,

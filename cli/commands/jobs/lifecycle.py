@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -12,6 +12,13 @@ from cli.context import open_service
 from cli.exit_codes import HELP
 from cli.follow.follow import follow_new_job
 from cli.output import Screen, print_json
+
+
+def follow_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that makes a job and follows it."""
+    no_wait = click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
+    text = "Print the new job as one JSON object; with --no-wait its id and status."
+    return no_wait(click.option("--json", "as_json", is_flag=True, help=text)(command))
 
 
 @click.command()
@@ -49,13 +56,7 @@ def delete_command(flags: Mapping[str, Any], job_ids: tuple[str, ...], *, as_jso
 @click.command(epilog=HELP)
 @click.argument("job_id", metavar="ID")
 @term_options
-@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the new job as one JSON object; with --no-wait its id and status.",
-)
+@follow_options
 @click.pass_obj
 def retry_command(
     flags: Mapping[str, Any],
@@ -88,13 +89,7 @@ def retry_command(
 )
 @click.option("--prompt", metavar="TEXT", help="The task, in place of the original's.")
 @term_options
-@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the new job as one JSON object; with --no-wait its id and status.",
-)
+@follow_options
 @click.pass_obj
 def fork_command(
     flags: Mapping[str, Any], /, job_id: str, *, no_wait: bool, as_json: bool, **changes: Any
@@ -111,13 +106,7 @@ def fork_command(
 
 @click.command(epilog=HELP)
 @click.argument("job_id", metavar="ID")
-@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the new job as one JSON object; with --no-wait its id and status.",
-)
+@follow_options
 @click.pass_obj
 def rebase_command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
     """Merge the approved change of the ended job ID onto the commit that its branch is at now.
