@@ -55,6 +55,9 @@ class SubmittedData(TypedDict):
     """The job with the change that it rebases."""
     fork_of: NotRequired[str]
     """The job with the files that it starts from."""
+    approvals: NotRequired[list[dict[str, Any]]]
+    """The approvals of the retried job's work: the data of their events, and their time `at` (ms).
+    """
 
 
 class StartedData(TypedDict):

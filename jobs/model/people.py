@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 
 from jobs.model.credentials import FIRST, FIRST_NAMES, OPERATOR, Credential
 
+PERSON = "person:"
+"""The beginning of the identity key of a person."""
+
 
 def identity_of(person: str) -> str:
     """The form in which names of persons are compared: without case, one form of each letter
@@ -27,7 +30,7 @@ def identity_of(person: str) -> str:
 
 def person_key(person: str) -> str:
     """The identity key of a person. Each vote is recorded with it."""
-    return f"person:{identity_of(person)}"
+    return f"{PERSON}{identity_of(person)}"
 
 
 MADE_FOR_ANOTHER = "made-for-another"

@@ -302,8 +302,8 @@ def reviews(tenant: str) -> str:
 
 
 def ineligible_approvers(tenant: str, mark: str) -> str:
-    """Sorted set of jobs, by creation time, that the person with this identity key may not
-    approve."""
+    """Sorted set of jobs, by creation time: a mark of `jobs.transitions.reviews`, such as an
+    identity key whose person may not approve the job."""
     return f"{PREFIX}barred:{_encode_tenant(tenant)}:{mark}"
 
 

@@ -15,6 +15,7 @@ from typing import cast
 from redis.asyncio import Redis
 
 from jobs.model.codec import read_record
+from jobs.model.people import PERSON
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobKind, Priority
 from jobs.queue.admission import SystemLoad
@@ -24,6 +25,7 @@ from jobs.redis.keys import JobKeys
 from jobs.store.search import JOBS_PER_STEP, WordIndex, words_of_search
 from jobs.store.spending import read_charges
 from jobs.store.types import JobPage
+from jobs.transitions.review_rules import NAMED, named_approver
 from jobs.view.inbox import Order, WaitingReview
 
 INDEX_STEPS_BEFORE_SEARCH = 5
@@ -169,9 +171,12 @@ class Listing(Clock):
     async def _sets_of_search(
         self, tenant: str, groups: Sequence[Sequence[str]], waits_for: Collection[str]
     ) -> list[str | int]:
-        """The groups and the excluded sets of a search, as lua/find.lua takes them."""
+        """The sets of a search, as lua/find.lua takes them."""
         sets: list[str | int] = [len(groups)]
-        for group in (*groups, await self._sets_without_vote(tenant, waits_for)):
+        persons = [named_approver(key) for key in waits_for if key.startswith(PERSON)]
+        marks = [NAMED, *persons] if waits_for else []
+        named = [keys.ineligible_approvers(tenant, mark) for mark in marks]
+        for group in (*groups, await self._sets_without_vote(tenant, waits_for), named):
             sets += [len(group), *group]
         return sets
 

@@ -4,7 +4,7 @@ A final state never changes (J6), so the retry is a new job. It continues from i
 checkpoint with the parent's journal, so that finished calls are not paid for again. The retry of an
 unapproved job continues at its end, with new revisions (`worker/resumption.py`). If a person had
 rejected the work, the retry starts from the task. The parent's authors are also authors of the
-retry.
+retry. The retry names the approvals of work that it only delivers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal, Submitter
 from jobs.transitions.reviews import list_authors
+from jobs.view.work import list_approvals
 
 
 def retry_as_new_job(
@@ -53,7 +54,10 @@ def retry_as_new_job(
         for event in events_since_restart(events)
         if event.kind in WORK and event.kind not in excluded_kinds
     )
-    return Change(record, (*change.events, *work))
+    (submitted,) = change.events
+    if approvals := [{**event.data, "at": event.at} for event in list_approvals(events)]:
+        submitted = replace(submitted, data={**submitted.data, "approvals": approvals})
+    return Change(record, (submitted, *work))
 
 
 def work_event_keys(keys: Iterable[str]) -> list[str]:

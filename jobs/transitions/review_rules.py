@@ -14,6 +14,14 @@ from jobs.model.spec import CODEOWNERS, ReviewRules
 from jobs.transitions.change import Refusal
 from jobs.view.verdict import verdict_of_review
 
+NAMED = "named"
+"""The mark of reviews that only the persons with the mark `named_approver` may approve."""
+
+
+def named_approver(identity_key: str) -> str:
+    """The mark of reviews for which the rules name the person with this identity key."""
+    return f"{NAMED}:{identity_key}"
+
 
 def needs_other_persons(record: JobRecord, review: Review) -> bool:
     """Whether only persons who are not authors of the work can approve it: two approvals are
@@ -41,6 +49,15 @@ def refuse_by_rules(
         if _list_keys(names, rules, review).isdisjoint(identity_keys):
             detail = f"by {rules}, only {_list_approvers(names, review)} can approve"
     return Refusal("review_rule", detail, Status.AWAITING_REVIEW) if detail else None
+
+
+def list_named_approvers(record: JobRecord, review: Review) -> set[str]:
+    """NAMED, and the mark of each person whom the rules name; empty if they name no persons."""
+    rules = rules_of(record, review)
+    if rules is None or not rules.approvers:
+        return set()
+    keys = set.intersection(*(_list_keys(names, rules, review) for names in rules.approvers))
+    return {NAMED, *map(named_approver, keys)}
 
 
 def _list_keys(names: Sequence[str], rules: ReviewRules, review: Review) -> set[str]:

@@ -27,7 +27,12 @@ from jobs.model.review_digest import digest_review
 from jobs.model.visibility import has_visible_text
 from jobs.transitions import upgrade
 from jobs.transitions.change import Change, Refusal, end, next_version, queued_fields
-from jobs.transitions.review_rules import needs_other_persons, refuse_by_rules, rules_of
+from jobs.transitions.review_rules import (
+    list_named_approvers,
+    needs_other_persons,
+    refuse_by_rules,
+    rules_of,
+)
 from jobs.view.verdict import Verdict, verdict_of_review
 
 ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
@@ -238,13 +243,15 @@ def _signer(decision: Decision) -> Signer:
 
 
 def ineligible_approvers(record: JobRecord) -> frozenset[str]:
-    """The identity keys of all persons and keys that may not approve the open review."""
+    """The identity keys of all persons and keys that may not approve the open review, and the marks
+    of the persons who may if the rules name them (`list_named_approvers`)."""
     review = record.review
     if review is None or not needs_other_persons(record, review):
         return frozenset()
     signers = (*list_authors(record), *_voters(review))
     identity_keys = (mark for signer in signers for mark in signer.identity_keys)
-    return frozenset({MADE_FOR_ANOTHER, *identity_keys})
+    named = list_named_approvers(record, review)
+    return frozenset({MADE_FOR_ANOTHER, *identity_keys, *named})
 
 
 def _voters(review: Review) -> tuple[Signer, ...]:

@@ -5,7 +5,7 @@ If the job was restarted from its task, only the events since the restart count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -43,12 +43,12 @@ def progress_of_steps(events: Sequence[Event]) -> Sequence[Progress] | None:
 
 
 def list_approvals(events: Sequence[Event]) -> list[Event]:
-    """The events by which persons approved the present work, oldest first. Empty if the critic
-    decides, or if the last review had another end. The review of an upgrade is not about the
-    work."""
+    """The events by which persons approved the present work, oldest first, also those of the
+    retried job. Empty if the critic decides, or if the last review had another end. The review of
+    an upgrade is not about the work."""
     approvals: dict[str, Event] = {}
     upgrades = set[str]()
-    for event in events_since_restart(events):
+    for event in _with_approvals_of_parent(events_since_restart(events)):
         person = person_key(event.data.get("person") or event.data.get("by", ""))
         if event.kind == "review_opened" and event.data.get("kind") == ReviewKind.UPGRADE:
             upgrades.add(event.data["review_id"])
@@ -73,6 +73,14 @@ def workspaces_of_revisions(events: Sequence[Event]) -> dict[int, str | None]:
     files. A person's edit belongs to the revision that it edits."""
     verified = (event.data for event in events_since_restart(events) if event.kind == "verified")
     return {data["revision"]: data["workspace"] for data in verified}
+
+
+def _with_approvals_of_parent(events: Iterable[Event]) -> Iterator[Event]:
+    for event in events:
+        yield event
+        if event.kind == "submitted":
+            for data in event.data.get("approvals", ()):
+                yield Event(event.seq, data["at"], "voted", data)
 
 
 def list_artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:

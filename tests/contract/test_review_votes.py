@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.jobs.job_examples import JobService, job, lease_of, review
 
+from jobs.model.people import person_key
 from jobs.model.record import JobRecord, Status
 from jobs.model.review import Action, Decision
+from jobs.model.spec import ReviewRules
 from jobs.transitions.lifecycle import Refusal
+from jobs.view.inbox import Order
 
 
 async def paused(service: JobService) -> JobRecord:
@@ -78,3 +82,27 @@ async def test_of_a_withdrawal_and_a_second_vote_at_once_one_comes_first(service
             assert [vote.by for vote in after.review.approvals] == ["cat"]
         else:
             assert after.status is Status.QUEUED
+
+
+async def test_an_inbox_has_the_reviews_that_the_rules_let_a_person_approve(service):
+    rules = ReviewRules(("payments",), (("Bob", "CODEOWNERS"),), {"@team": ("Cat",)})
+    running = await service.running(review=True, review_rules=rules)
+    opened = review()
+    owners = [{"path": "a.py", "owners": ["@team"]}]
+    opened = replace(opened, payload={**opened.payload, "owners": owners})
+    ruled = job(await service.operations.pause(lease_of(running), opened))
+    free = await service.running(review=True)
+    await service.operations.pause(lease_of(free), review())
+
+    async def waits_for(person: str) -> set[str]:
+        listed_keys = [person_key(person), f"name:{person.lower()}"]
+        inbox = await service.store.inbox(ruled.tenant, listed_keys, Order.WAIT)
+        page = await service.store.page(ruled.tenant, limit=9, offset=0, waits_for=listed_keys)
+        assert {record.id for record in page.records} == {entry.job_id for entry in inbox.entries}
+        return {entry.job_id for entry in inbox.entries}
+
+    for person in ("Bob", "CAT"):
+        assert await waits_for(person) == {ruled.id, free.id}
+    assert await waits_for("Eve") == {free.id}
+    job(await service.operations.decide(ruled.id, decision_of("bob")))
+    assert await waits_for("Bob") == {free.id}

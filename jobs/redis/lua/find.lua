@@ -11,6 +11,7 @@
 -- ARGV[5] the highest number of jobs   ARGV[6] the highest number of lookups
 --         n, then n groups: m, then m sorted sets; a job must be in at least one of them
 --         n, then n excluded sorted sets; a job must be in none of them
+--         n, then n sorted sets, or none; a job in the first of them must be in one of the others, too
 -- The score of all sets is the creation of a job. The script walks through the smallest group, and looks up
 -- its jobs in the other groups, smaller groups first.
 --
@@ -31,10 +32,10 @@ for i = 1, tonumber(next_value()) do
   for _, set in ipairs(group.sets) do group.size = group.size + redis.call('ZCARD', set) end
   groups[i], sets = group, sets + #group.sets
 end
-local excluded = next_list()
+local excluded, named = next_list(), next_list()
 table.sort(groups, function(one, other) return one.size < other.size end)
 local smallest = table.remove(groups, 1).sets
-local batch = math.max(16, math.min(256, math.floor(max_lookups / (sets + #excluded))))
+local batch = math.max(16, math.min(256, math.floor(max_lookups / (sets + #excluded + #named))))
 local lookups = 0
 
 -- Whether job a comes after job b, each {id, score}.
@@ -123,6 +124,11 @@ while more and lookups < max_lookups and #matches < limit do
   from = jobs[#jobs] or from
   for _, group in ipairs(groups) do jobs = only(jobs, members(group.sets, jobs), true) end
   jobs = only(jobs, members(excluded, jobs), false)
+  if #named > 0 then
+    local barred = members({named[1]}, jobs)
+    for id in pairs(members({unpack(named, 2)}, jobs)) do barred[id] = nil end
+    jobs = only(jobs, barred, false)
+  end
   for i, job in ipairs(jobs) do
     if #matches == limit then
       from, more = jobs[i - 1], true

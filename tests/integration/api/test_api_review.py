@@ -11,7 +11,7 @@ import pytest
 from support.pages.api_front import done, settings_for, started
 
 from jobs.model.credentials import FIRST_ID
-from jobs.model.record import Result
+from jobs.model.record import Reason, Result
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
 
@@ -590,3 +590,18 @@ async def test_files_of_an_edit_have_the_limits_of_submitted_files(redis_url, tm
             assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "files")
         files = {"a": "x" * 1_500_000}  # more than FETTLE_MAX_BODY_BYTES
         assert (await decide(front, job_id, action="edit", files=files)).status_code == 202
+
+
+async def test_the_retry_of_an_undelivered_change_names_its_approvals(front):
+    job_id = await front.paused()
+    await decide(front, job_id, action="approve", feedback="read")
+    approved = Result("42", "development")
+    for _ in range(2):
+        lease = await front.claim(job_id)
+        fail = front.services.operations.fail(lease, Reason.DELIVERY, "no access", approved)
+        done(await fail)
+        (approval,) = (await front.job(job_id))["result"]["approvals"]
+        assert (approval["by"], approval["feedback"]) == ("development", "read")
+        job_id = (await front.client.post(f"/jobs/{job_id}/retry")).json()["id"]
+    total = (await front.client.get("/decisions")).json()["total"]
+    assert total == 1, "a retry is no decision"
