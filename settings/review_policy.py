@@ -94,7 +94,9 @@ def canonical_repository(url: str) -> str:
     port, case, `.git`, escapes and superfluous slashes."""
     parts = urlsplit(url)
     path = posixpath.normpath("/" + unquote(parts.path)).lstrip("/")
-    return f"{(parts.hostname or '').rstrip('.')}/{path.removesuffix('.git')}".casefold()
+    return f"{(parts.hostname or '').rstrip('.')}/{path.removesuffix('.git')}".casefold().rstrip(
+        "/"
+    )
 
 
 def read_policy(value: object) -> object:

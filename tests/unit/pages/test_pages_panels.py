@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from support.jobs.job_examples import VERIFIED
@@ -19,7 +20,7 @@ from jobs.model.events import Event
 from jobs.model.people import KeyRing
 from jobs.model.record import JobRecord, Reason, Result, Status
 from jobs.model.review import Approval, Review, ReviewKind
-from jobs.model.spec import Deliver, JobKind, JobSpec
+from jobs.model.spec import Deliver, JobKind, JobSpec, ReviewRules
 
 DIGEST = "ab" * 32
 
@@ -103,6 +104,28 @@ def test_the_critic_is_offered_only_if_it_may_decide(approvals, delivers, person
     record = replace(record, spec=replace(record.spec, deliver=deliver))
     html = panel("strip", record, by="bob", person_delivers=person_delivers)
     assert ("Hand over to the critic" in html) == offered
+
+
+@pytest.mark.parametrize(
+    ("by", "unproven", "reason"),
+    [
+        ("ada", None, ""),
+        ("bob", None, "by the rule 'payments', only ada can approve"),
+        ("ada", "1 test fails", "the rule 'payments' allows no approval against the evidence"),
+    ],
+)
+def test_a_review_rule_is_named_before_the_click(by, unproven, reason):
+    rules = ReviewRules(("payments",), (("ada",),), override=False, remark=True)
+    record = a_record([a_run()])
+    payload = {**record.review.payload, "unproven": unproven}
+    review = replace(record.review, payload=payload)
+    record = replace(record, spec=replace(record.spec, review_rules=rules), review=review)
+    html = panel("strip", record, by=by)
+    assert "review rule: payments" in html
+    assert (reason in unescape(html), 'id="approve"' in html) == (True, not reason)
+    required = '<textarea id="approve-feedback" name="feedback" rows="3" maxlength="20000" required'
+    assert (required in html) == (not reason)
+    assert "Hand over to the critic" not in html
 
 
 def approval(**changed):

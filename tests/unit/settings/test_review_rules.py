@@ -17,7 +17,7 @@ leads = ["Ada Lovelace", "Grace Hopper"]
 
 [[rule]]
 name = "payments"
-repositories = ["git.example.org/payments/*"]
+repositories = ["https://git.example.org/payments/core.git"]
 approvals = 2
 approvers = ["group:leads", "CODEOWNERS"]
 
@@ -42,6 +42,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> ReviewPo
     [
         "https://git.example.org/payments/core",
         "https://git.example.org/payments/core.git/",
+        "https://git.example.org/payments/core/.git",
         "ssh://git@GIT.example.org:2222//payments/./core.git",
         "https://git.example.org./%70ayments/core",
         "https://git.example.org/Payments/x/../core",
@@ -73,7 +74,7 @@ def test_a_rule_for_repositories_leaves_other_jobs_alone(tmp_path, monkeypatch, 
         ('"production"', '"payments"', 11, "another rule has the name 'payments'"),
         ("group:leads", "group:boss", 8, "group:boss is not in [groups]"),
         ('["group:leads", "CODEOWNERS"]', '["Ada"]', 8, "name more persons"),
-        ("git.example.org/p", "git@git.example.org:p", 6, "write HOST/PATH"),
+        ("https://git.example.org/p", "git@git.example.org:p", 6, "write HOST/PATH"),
         ("leads = [", "leads = 1 #[", 2, "leads: Input should be a valid list"),
         ("[[rule]]", "[[rules]]", 4, "there is no such field; use rule, groups"),
         ("[groups]", "[groups", 1, "at line 1"),
