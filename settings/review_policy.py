@@ -93,10 +93,9 @@ def canonical_repository(url: str) -> str:
     """`host/path`, equal for all URLs by which a host knows a repository: without scheme, user,
     port, case, `.git`, escapes and superfluous slashes."""
     parts = urlsplit(url)
-    path = posixpath.normpath("/" + unquote(parts.path)).lstrip("/")
-    return f"{(parts.hostname or '').rstrip('.')}/{path.removesuffix('.git')}".casefold().rstrip(
-        "/"
-    )
+    path = posixpath.normpath("/" + unquote(parts.path)).strip("/")
+    path = path.removesuffix(".git").rstrip("/")
+    return f"{(parts.hostname or '').rstrip('.')}/{path}".casefold()
 
 
 def read_policy(value: object) -> object:
