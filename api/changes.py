@@ -1,21 +1,24 @@
-"""The change of a job's work, as the files of a patch: for pages, the JSON API and the terminal.
+"""The change of a job's work between two moments, as the files of a patch: for pages, the JSON API
+and the terminal.
 
 A job on a repository has a patch by git. For other jobs, the change is compared here: the files of
-the workspace with those that the job started from. So is the change since the last pause, for all
-jobs.
+the workspace with those that the job started from. So is the change since an earlier review, for
+all jobs.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from fastapi import Query
 
 from api import problems
 from api.pages.format.code import compare_lines
 from api.problems import RefusedRequest
-from api.quantities import size
+from api.quantities import plural, size
 from api.services import Services
 from api.submission.inputs import start_files
 from jobs.blobs import manifest
@@ -25,11 +28,30 @@ from jobs.errors import BlobMissing
 from jobs.model.events import Event, events_since_restart
 from jobs.model.record import JobRecord, PatchRef
 from jobs.view import patch as patches
-from jobs.view.attention import FileAttention, attention_of
 from jobs.view.file_patch import FILE, LINK, PROGRAM, FileVersion, format_file_patch
-from jobs.view.patch import MAX_BYTES, MAX_LINES, PatchFile, Since, parse_patch, without_rows
-from jobs.view.work import list_artifacts
+from jobs.view.patch import MAX_BYTES, MAX_FILES, MAX_LINES, PatchFile, parse_patch, without_rows
 
+START, NOW, PAUSE = "start", "now", "pause"
+REVIEW_NUMBER = "[1-9][0-9]{0,5}"
+"""A moment: the job's review of work with this number, from 1, since its last restart."""
+Since = Annotated[
+    str,
+    Query(
+        pattern=f"^({START}|{PAUSE}|{REVIEW_NUMBER})$",
+        description="`start`: the commit, or the files that the job started from; a number: the "
+        "work at the job's review with this number, from 1; `pause`: the work at the last review "
+        "before the present one, or at the last review if the job goes on or has ended; a 404 if "
+        "there is no such review",
+    ),
+]
+Until = Annotated[
+    str,
+    Query(
+        pattern=f"^({NOW}|{REVIEW_NUMBER})$",
+        description="`now`: the open review, else the result, else the present files; a number: as "
+        "in `since`",
+    ),
+]
 MAX_COMPARED_BYTES = 256 * 1024
 """The size of the largest file that is compared here."""
 
@@ -42,18 +64,21 @@ Entry = FileEntry | str
 class Changes:
     """The change of a job's work."""
 
-    since: Since
+    since: str
+    """`start`, or the number of a review."""
+    until: str
+    """`now`, or the number of a review."""
     files: Sequence[PatchFile] | None
     """None: the patch is too large to be read."""
-    attention: Sequence[FileAttention]
-    """The files that a reviewer should look at first."""
     patch: PatchRef | None
     """The stored patch, if it is this change."""
+    text: bytes | None = None
+    """The change in git's format, if it was compared here for a job without a repository."""
     code: PatchFile | None = None
     """The change of the last run's code since the last pause; at the first pause all of the code,
     if the run's event has only a part. None if it was not compared."""
-    has_pause: bool = False
-    """Whether the work paused before, so that `Since.PAUSE` is another change."""
+    reviews: int = 0
+    """The number of the job's reviews of work that are over, each of which is a moment."""
 
     @property
     def insertions(self) -> int:
@@ -65,106 +90,171 @@ class Changes:
         """The removed lines of the files."""
         return sum(file.deletions for file in self.files or ())
 
+    @property
+    def takes_comments(self) -> bool:
+        """Whether a review takes comments on these lines."""
+        return (self.since, self.until) == (START, NOW) and self.files is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The work at a moment."""
+
+    workspace: Manifest
+    patch: PatchRef | None
+    events: Sequence[Event]
+    """The events up to the moment."""
+
 
 async def load_changes(
-    services: Services, record: JobRecord, since: Since = Since.START, *, with_code: bool = False
+    services: Services,
+    record: JobRecord,
+    since: str = START,
+    until: str = NOW,
+    *,
+    with_code: bool = False,
 ) -> Changes:
     """The change of a job's work. `with_code`: compare the code of the last run, too, which may
     take seconds.
 
-    Raises RefusedRequest, a 404, if a job on a repository has no patch; BlobMissing.
+    Raises RefusedRequest, a 404, if a job on a repository has no patch, or has no such review;
+    BlobMissing.
     """
     events = events_since_restart(await services.store.events(record.id))
-    before = _events_before_last_pause(events, is_paused=record.review is not None)
-    if since is Since.PAUSE and before is None:
+    reviews = _reviews(events)
+    open_id = record.review.id if record.review else None
+    past = len([index for index in reviews if events[index].data["review_id"] != open_id])
+    if since == PAUSE and past == 0:
         raise RefusedRequest(problems.NOT_FOUND, "the job has not paused before")
-    patch = patches.current_patch(record)
-    if record.spec.repo is not None and patch is None and since is Since.START:
-        raise RefusedRequest(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
+    since = str(past) if since == PAUSE else since
+    old = await _work_at(services, record, events, since)
+    new = await _work_at(services, record, events, until)
+    text = None
     files: Sequence[PatchFile] | None
-    if since is Since.PAUSE and before is not None:
-        files = await _changed_since(services, record, before, patch)
-    elif patch is not None:
-        files = await _parsed(services.blobs, patch)
+    if record.spec.repo is None:
+        compared = await _compare(services.blobs, old.workspace, new.workspace)
+        files = None if compared is None else [file for file, _ in compared]
+        text = None if compared is None else b"".join(patch for _, patch in compared)
+    elif since != START:
+        files = await _changed_in_repository(services.blobs, old, new)
+    elif new.patch is None:
+        raise RefusedRequest(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
     else:
-        work = await manifest.load(services.blobs, record.workspace)
-        files = await _compare(services.blobs, await start_files(services, record), work)
-    attention = await asyncio.to_thread(attention_of, files or (), record.spec)
-    return Changes(
-        since,
-        files,
-        attention,
-        patch if since is Since.START else None,
-        await _code_change(services.blobs, before or (), events) if with_code else None,
-        has_pause=before is not None,
-    )
+        files = await _parsed(services.blobs, new.patch)
+    code = None
+    if with_code:
+        before = old.events if since != START else events[: reviews[past - 1]] if past else ()
+        code = await _code_change(services.blobs, before, new.events)
+    patch = new.patch if since == START else None
+    return Changes(since, until, files, patch, text, code, past)
 
 
-def _events_before_last_pause(
-    events: Sequence[Event], *, is_paused: bool
-) -> Sequence[Event] | None:
-    """The events before the last pause that is over; None if no pause is over. `is_paused`: the
-    newest pause goes on."""
-    pauses = [index for index, event in enumerate(events) if event.kind == "review_opened"]
-    past = pauses[:-1] if is_paused else pauses
-    return events[: past[-1]] if past else None
+async def load_workspace(services: Services, record: JobRecord, at: str) -> Manifest:
+    """The workspace of a job at a moment, or the files of its `checks`. Raises RefusedRequest, a
+    404, if the job has no such review; BlobMissing."""
+    if at == "checks":
+        checks = record.spec.checks.manifest if record.spec.checks else None
+        return await manifest.load(services.blobs, checks)
+    is_number = at not in (START, NOW)
+    events = events_since_restart(await services.store.events(record.id)) if is_number else ()
+    return (await _work_at(services, record, events, at)).workspace
+
+
+def _reviews(events: Sequence[Event]) -> list[int]:
+    """The indexes of the events that opened a review of work. Releases up to 0.1 did not record
+    the workspace."""
+    return [
+        index
+        for index, event in enumerate(events)
+        if event.kind == "review_opened" and "workspace" in event.data
+    ]
+
+
+async def _work_at(
+    services: Services, record: JobRecord, events: Sequence[Event], at: str
+) -> _Work:
+    """The work at `start`, `now`, or the review with a number. Raises RefusedRequest: 404."""
+    if at == START:
+        return _Work(await start_files(services, record), None, ())
+    if at == NOW:
+        workspace = await manifest.load(services.blobs, record.workspace)
+        return _Work(workspace, patches.current_patch(record), events)
+    reviews = _reviews(events)
+    if not 1 <= int(at) <= len(reviews):
+        detail = f"the job has no review {at} of its work: it had {plural(len(reviews), 'review')}"
+        raise RefusedRequest(problems.NOT_FOUND, detail)
+    index = reviews[int(at) - 1]
+    opened = events[index].data
+    workspace = await manifest.load(services.blobs, opened["workspace"])
+    return _Work(workspace, patches.read_patch_ref(opened["patch"]), events[:index])
 
 
 async def _parsed(blobs: Blobs, patch: PatchRef) -> Sequence[PatchFile] | None:
-    if patch.size > MAX_BYTES:
+    if patch.size > MAX_BYTES or patch.files > MAX_FILES:
         return None
     return await asyncio.to_thread(parse_patch, await blobs.get(patch.digest))
 
 
-async def _changed_since(
-    services: Services, record: JobRecord, before: Sequence[Event], patch: PatchRef | None
-) -> Sequence[PatchFile]:
-    """The files that changed after the events `before`, without links. The older version of a
-    repository's file that changed for the first time is in its commit only: the patch has it."""
-    work = await manifest.load(services.blobs, record.workspace)
-    start = await start_files(services, record)
-    old = dict(start.files)
-    for path, artifact in list_artifacts(before).items():
-        mode = work.files[path].executable if path in work.files else None
-        old[path] = FileEntry(artifact["digest"], artifact["size"], mode)
-    present = {
-        path: entry for path, entry in work.files.items() if path in old or record.spec.repo is None
-    }
-    files = await _compare(services.blobs, Manifest(old), Manifest(present))
-    in_patch = await _parsed(services.blobs, patch) if patch else ()
-    return [*files, *(file for file in in_patch or () if file.path not in old)]
+async def _changed_in_repository(
+    blobs: Blobs, old: _Work, new: _Work
+) -> Sequence[PatchFile] | None:
+    """The files that differ. The older version of a repository's file that changed for the first
+    time is in its commit only: the patch has it."""
+    before = old.workspace
+    known = {*before.files, *before.links, *before.removed}
+    files = {path: entry for path, entry in new.workspace.files.items() if path in known}
+    links = {path: target for path, target in new.workspace.links.items() if path in known}
+    compared = await _compare(blobs, before, Manifest(files, links=links))
+    in_patch = await _parsed(blobs, new.patch) if new.patch else ()
+    if compared is None or in_patch is None:
+        return None
+    return [
+        *(file for file, _ in compared),
+        *(file for file in in_patch if file.path not in known),
+    ]
 
 
-async def _compare(blobs: Blobs, old: Manifest, new: Manifest) -> list[PatchFile]:
-    """The files and links that differ. Large files are not read, and of all versions together the
-    first `MAX_BYTES`."""
+FilePatch = tuple[PatchFile, bytes]
+"""A changed file, and its patch in git's format."""
+
+
+async def _compare(blobs: Blobs, old: Manifest, new: Manifest) -> list[FilePatch] | None:
+    """The files and links that differ; None if there are more than `MAX_FILES`. Large files are not
+    read, and of all versions together the first `MAX_BYTES`."""
     before: dict[str, Entry] = {**old.files, **old.links}
     after: dict[str, Entry] = {**new.files, **new.links}
-    files: list[PatchFile] = []
+    differing = [p for p in sorted({*before, *after}) if before.get(p) != after.get(p)]
+    if len(differing) > MAX_FILES:
+        return None
+    compared: list[FilePatch] = []
     bytes_left, lines_left = MAX_BYTES, MAX_LINES
-    for path in sorted(before.keys() | after.keys()):
+    for path in differing:
         versions = [before.get(path), after.get(path)]
-        if versions[0] == versions[1]:
-            continue
         sizes = [entry.size for entry in versions if isinstance(entry, FileEntry)]
         if max(sizes, default=0) > MAX_COMPARED_BYTES:
-            files.append(_unread(path, versions, f"it has {size(max(sizes))}"))
+            compared.append(_unread(path, versions, f"it has {size(max(sizes))}"))
         elif sum(sizes) > bytes_left:
-            files.append(_unread(path, versions, "the changed files have too many bytes"))
+            compared.append(_unread(path, versions, "the changed files have too many bytes"))
         else:
-            file = await _compare_file(blobs, path, versions)
+            file, patch = await _compare_file(blobs, path, versions)
             bytes_left, lines_left = bytes_left - sum(sizes), lines_left - file.lines
-            files.append(file if lines_left >= 0 else without_rows(file))
-    return files
+            compared.append((file if lines_left >= 0 else without_rows(file), patch))
+    return compared
 
 
-def _unread(path: str, versions: Sequence[Entry | None], reason: str) -> PatchFile:
-    kinds = {(True, False): ("deleted",), (False, True): ("new",)}
-    before, after = (version is not None for version in versions)
-    return PatchFile(path, kinds.get((before, after), ()), 0, 0, 0, 0, (), reason)
+def _unread(path: str, versions: Sequence[Entry | None], reason: str) -> FilePatch:
+    """A file that is not compared. Its patch only says that it differs, as that of a binary file,
+    so `git apply` refuses it."""
+    before, after = (
+        None if entry is None else FileVersion(f"\0{number}".encode())
+        for number, entry in enumerate(versions)
+    )
+    file, patch = _compare_versions(path, before, after)
+    notes = tuple(note for note in file.notes if note != "binary")
+    return replace(file, notes=notes, unread=reason), patch
 
 
-async def _compare_file(blobs: Blobs, path: str, versions: Sequence[Entry | None]) -> PatchFile:
+async def _compare_file(blobs: Blobs, path: str, versions: Sequence[Entry | None]) -> FilePatch:
     try:
         before, after = [await _load_version(blobs, entry) for entry in versions]
     except BlobMissing:
@@ -184,9 +274,10 @@ async def _load_version(blobs: Blobs, entry: Entry | None) -> FileVersion | None
 
 def _compare_versions(
     path: str, before: FileVersion | None, after: FileVersion | None
-) -> PatchFile:
-    (file,) = parse_patch(format_file_patch(path, before, after, compare_lines))
-    return file
+) -> FilePatch:
+    patch = format_file_patch(path, before, after, compare_lines)
+    (file,) = parse_patch(patch)
+    return file, patch
 
 
 async def _code_change(
@@ -200,7 +291,8 @@ async def _code_change(
     if codes[0] == codes[1]:
         return None
     versions = [FileVersion(code.encode()) if code is not None else None for code in codes]
-    return await asyncio.to_thread(_compare_versions, f"code of run {new['number']}.py", *versions)
+    path = f"code of run {new['number']}.py"
+    return (await asyncio.to_thread(_compare_versions, path, *versions))[0]
 
 
 def _last_program(events: Sequence[Event]) -> Mapping[str, Any] | None:

@@ -32,6 +32,7 @@ from jobs.service import Operations
 from jobs.store import ConversationEntry
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import mark_outdated
+from jobs.view.patch import parse_patch
 from worker.adapters.repository import StoredChange, owners_of_change
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
@@ -206,11 +207,14 @@ class GraphRunner:
     async def _mark_outdated(
         self, decisions: list[dict[str, Any]], change: StoredChange | None
     ) -> list[dict[str, Any]]:
-        """The decisions, with a mark on each comment that is on changed lines."""
-        if not any(decision.get("comments") for decision in decisions):
+        """The decisions, with a mark on each comment that is on changed lines. A job without a
+        repository has no stored patch: the service marks its comments when a page shows them."""
+        has_comments = any(decision.get("comments") for decision in decisions)
+        if not has_comments or self.record.spec.repo is None:
             return decisions
-        patch = await self.context.files.blobs.get(change.patch.digest) if change else None
-        return await asyncio.to_thread(mark_outdated, decisions, patch)
+        patch = await self.context.files.blobs.get(change.patch.digest) if change else b""
+        files = await asyncio.to_thread(parse_patch, patch)
+        return await asyncio.to_thread(mark_outdated, decisions, files)
 
     async def _best_result(self) -> Result | None:
         """The result of a job that fails. None if the job has no answer and no file, or if its

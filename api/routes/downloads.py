@@ -17,18 +17,16 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from api import problems
 from api.auth.caller import Reader
+from api.changes import REVIEW_NUMBER, load_changes, load_workspace
 from api.http.answers import archive, is_unchanged, untrusted_headers, without_stream
 from api.openapi import BINARY, conditional, download, headers, responses
 from api.problems import RefusedRequest
 from api.schemas import patterns
 from api.schemas.job import Part
 from api.services import Services, ServicesDep, find_job
-from api.submission.inputs import start_files
 from jobs.blobs import manifest
 from jobs.blobs.directory import digest_bytes
-from jobs.blobs.manifest import Manifest
 from jobs.model.credentials import Credential
-from jobs.model.record import JobRecord
 from jobs.view import patch as patches
 from jobs.view.recording import SUFFIX, build_recording
 from jobs.view.work import find_artifact, find_repair, find_run, list_artifacts
@@ -39,11 +37,13 @@ PATCH_TYPE = "text/x-diff"
 BUNDLE_TYPE = "application/x-git-bundle"
 
 Moment = Annotated[
-    Literal["now", "start", "checks"],
+    str,
     Query(
+        pattern=f"^(now|start|checks|{REVIEW_NUMBER})$",
         description="`start`: the files that the job started from: those that the earlier job of "
         "the conversation left, and the submitted files; `checks`: the files of the acceptance "
-        "checks, which are not part of the workspace"
+        "checks, which are not part of the workspace; a number: the workspace at the job's review "
+        "with this number, from 1",
     ),
 ]
 ArtifactDigest = Annotated[
@@ -153,9 +153,18 @@ async def workspace_file(
 async def patch(
     job_id: str, request: Request, services: ServicesDep, reader: Downloader
 ) -> Response:
-    """What the job has changed in its repository, in git's format: of the open review, else of the
-    result. `spec.repo` is the repository, `patch.base` the commit that the patch applies to."""
+    """What the job has changed, in git's format: in its repository, of the open review, else of the
+    result (`spec.repo` is the repository, `patch.base` the commit that the patch applies to).
+    Without a repository: since the files that the job started from. Then a file that is binary or
+    too large to be compared is only named, and `git apply` refuses it."""
     record = (await find_job(services, reader, job_id)).record
+    if record.spec.repo is None:
+        changes = await load_changes(services, record)
+        if not changes.text:
+            reason = "no file" if changes.files is not None else "too many files for a patch"
+            raise RefusedRequest(problems.NOT_FOUND, f"the job has changed {reason}")
+        headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, digest_bytes(changes.text))
+        return Response(changes.text, headers=headers)
     if (newest := patches.current_patch(record)) is None:
         raise RefusedRequest(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
     headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, newest.digest)
@@ -301,11 +310,3 @@ async def _send_text(services: Services, name: str, text: Mapping[str, Any]) -> 
     if not digest:
         del headers["ETag"]
     return Response(content, headers=headers)
-
-
-async def load_workspace(services: Services, record: JobRecord, at: str) -> Manifest:
-    """The workspace of a job at a `Moment`, or the files of its checks. Raises BlobMissing."""
-    if at == "start":
-        return await start_files(services, record)
-    checks = record.spec.checks.manifest if record.spec.checks else None
-    return await manifest.load(services.blobs, record.workspace if at == "now" else checks)

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
-from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 
 from api import problems
 from api.auth.caller import Reader
-from api.changes import load_changes
+from api.changes import NOW, START, Since, Until, load_changes, load_workspace
 from api.http import links
 from api.http.answers import as_json
 from api.openapi import responses
-from api.routes.downloads import Moment, load_workspace
+from api.routes.downloads import Moment
 from api.schemas.job import ArtifactList, ChangedFile, ChangeList, File, FileList, Patch
 from api.services import ServicesDep, find_job
 from jobs.blobs.directory import digest_bytes
 from jobs.blobs.manifest import Manifest
-from jobs.view.patch import Since
+from jobs.view.attention import attention_of
 from jobs.view.work import list_artifacts
 
 router = APIRouter()
-
-ChangedSince = Annotated[
-    Since,
-    Query(
-        description="`start`: the commit, or the files that the job started from; `pause`: the "
-        "work at the last pause before the present one, or at the last pause if the job goes on or "
-        "has ended; a 404 if there is no such pause"
-    ),
-]
 
 
 @router.get(
@@ -62,13 +53,18 @@ async def files(job_id: str, services: ServicesDep, caller: Reader, at: Moment =
     responses=responses(problems.NOT_FOUND),
 )
 async def changes(
-    job_id: str, services: ServicesDep, caller: Reader, since: ChangedSince = Since.START
+    job_id: str,
+    services: ServicesDep,
+    caller: Reader,
+    since: Since = START,
+    until: Until = NOW,
 ) -> Response:
     """The files that the job has changed, each with the facts for which a reviewer should look at
     it first."""
     record = (await find_job(services, caller, job_id)).record
-    changes = await load_changes(services, record, since)
-    facts = {file.path: list(file.facts) for file in changes.attention}
+    changes = await load_changes(services, record, since, until)
+    attention = await asyncio.to_thread(attention_of, changes.files or (), record.spec)
+    facts = {file.path: list(file.facts) for file in attention}
     rows = [
         ChangedFile(
             path=file.path,
@@ -82,7 +78,9 @@ async def changes(
     ]
     patch = Patch(**asdict(changes.patch)) if changes.patch else None
     is_complete = changes.files is not None
-    return as_json(ChangeList(since=since, patch=patch, files=rows, complete=is_complete))
+    return as_json(
+        ChangeList(since=changes.since, until=until, patch=patch, files=rows, complete=is_complete)
+    )
 
 
 @router.get(

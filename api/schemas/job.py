@@ -22,7 +22,6 @@ from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
 from jobs.model.run_data import ArtifactData, RunData
 from jobs.model.spec import Evidence, JobKind, OnExhausted, OnExpiry, Pause, Priority
-from jobs.view.patch import Since
 from jobs.view.queueing import QueueReason
 
 Part = Literal["code", "stdout", "stderr"]
@@ -441,7 +440,8 @@ class ChangeList(ResponseModel):
     """The change of a job's work: of the open review, else of the result, else of the present
     files."""
 
-    since: Since
+    since: str = Field(description="`start`, or the number of a review")
+    until: str = Field(description="`now`, or the number of a review")
     patch: Patch | None = Field(description="the stored patch; null: the job has none")
     files: list[ChangedFile] = Field(description="those with facts first")
     complete: bool = Field(

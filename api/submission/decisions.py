@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import structlog
 
 from api import problems
 from api.auth.caller import keys_of_same_person
+from api.changes import load_changes
 from api.http.field_errors import MAX_MESSAGE_CHARACTERS, refuse
 from api.problems import RefusedRequest
 from api.refusals import from_refusal
@@ -18,7 +18,6 @@ from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest, SentComment
 from api.services import Services
 from api.submission.edits import store_edit
-from jobs.blobs.directory import Blobs
 from jobs.errors import NotShown
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
@@ -29,7 +28,7 @@ from jobs.store import Loaded
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import patch as patches
 from jobs.view.comments import add_excerpt
-from jobs.view.patch import MAX_BYTES, parse_patch
+from jobs.view.patch import PatchFile
 
 log = structlog.get_logger(__name__)
 
@@ -96,36 +95,34 @@ async def _about(
     if request.action is Action.EDIT and review.kind is ReviewKind.REVIEW:
         comments = [comment for comment in comments if comment.suggestion is None]
         files = await store_edit(services, record, request)
-    anchored = await _anchor_comments(services.blobs, review, comments)
+    anchored = await _anchor_comments(services, record, comments)
     return replace(decision, comments=anchored, files=files)
 
 
 async def _anchor_comments(
-    blobs: Blobs, review: Review, comments: Sequence[SentComment]
+    services: Services, record: JobRecord, comments: Sequence[SentComment]
 ) -> tuple[Comment, ...]:
-    """The comments with the lines of the review's patch around them.
+    """The comments with the lines of the job's change around them.
 
     Raises RefusedRequest (422), BlobMissing.
     """
     if not comments:
         return ()
-    patch = patches.patch_of_review(review)
-    if patch is None:
+    if record.spec.repo is not None and patches.current_patch(record) is None:
         refuse([FieldError(field="comments", message="this review shows no patch")])
-    elif patch.size > MAX_BYTES:
+    files = (await load_changes(services, record)).files
+    if files is None:
         message = "the patch is too large for comments on lines: write them into the feedback"
         refuse([FieldError(field="comments", message=message)])
-    assert patch is not None  # noqa: S101 - refused above
-    content = await blobs.get(patch.digest)
-    anchored_comments, errors = await asyncio.to_thread(_anchor, content, comments)
+    anchored_comments, errors = _anchor(files or (), comments)
     refuse(errors)
     return tuple(anchored_comments)
 
 
 def _anchor(
-    content: bytes, comments: Sequence[SentComment]
+    files: Sequence[PatchFile], comments: Sequence[SentComment]
 ) -> tuple[list[Comment], list[FieldError]]:
-    files, anchored_comments, errors = parse_patch(content), [], []
+    anchored_comments, errors = [], []
     for number, sent in enumerate(comments):
         try:
             comment = Comment(sent.path, sent.line, sent.side, sent.text)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
-from api.pages.format.code import diff_of
 from cli.client.service import Job, Service
 from cli.errors import CliError, RequestRefused
 from jobs.blobs import atomic_write
@@ -83,96 +82,35 @@ def as_text(content: bytes) -> str | None:
     return None if "\0" in text else text
 
 
-MOST_FILES = 20
-"""Files that are fetched and compared; the others are only named."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A changed file. `kind`: new, changed or deleted. `artifact`: its new version; None if it is
-    deleted. `text`: the content of a new file, or the unified diff of a changed file; None if it is
-    not shown, which `reason` explains if it is a text."""
-
-    path: str
-    kind: str
-    artifact: Mapping[str, Any] | None = None
-    text: str | None = None
-    reason: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """`patch`: of a job on a repository, in git's format; of other jobs None, and `files`.
-    `problem`: why the change cannot be read. `facts`: why a reviewer should look at a file, by
-    path."""
+    """`patch`: in git's format; None if there is none. `about`: its figures, {files, insertions,
+    deletions}. `problem`: why the change cannot be read. `facts`: why a reviewer should look at a
+    file, by path."""
 
     patch: str | None = None
-    files: tuple[FileChange, ...] = ()
+    about: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
     facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def change_of(service: Service, job: Job) -> JobChange:
-    """The change of the open review, else of the result, against the files that the job started
-    from. Files that cannot be read are named, so that the rest of the job can be shown."""
+    """The change of the open review, else of the result. A change that cannot be read is a problem
+    of it, so that the rest of the job can be shown."""
     work = job["review"]["payload"] if job["review"] else job["result"]
-    if not work or "artifacts" not in work:
+    if not work or "artifacts" not in work or (job["spec"].get("repo") and not work.get("patch")):
         return JobChange()
     try:
-        if work.get("patch"):
-            patch = service.patch(job["id"]).decode(errors="backslashreplace")
-            return JobChange(patch, facts=_facts(service, job["id"]))
-        if job["spec"].get("repo"):
+        changes = service.changes(job["id"])
+        files = changes["files"]
+        if not files and changes["complete"]:
             return JobChange()
-        files = tuple(_changed_files(service, job["id"], work["artifacts"]))
-        return JobChange(files=files, facts=_facts(service, job["id"]))
+        facts = {file["path"]: file["facts"] for file in files if file["facts"]}
+        if not changes["complete"]:
+            facts = {"the patch": ["it is too large to be checked"]}
+        sums = {name: sum(file[name] for file in files) for name in ("insertions", "deletions")}
+        about = changes["patch"] or {"files": len(files), **sums}
+        patch = service.patch(job["id"]).decode(errors="backslashreplace")
+        return JobChange(patch, about, facts=facts)
     except RequestRefused as refused:
         return JobChange(problem=str(refused))
-
-
-def _facts(service: Service, job_id: str) -> Mapping[str, Sequence[str]]:
-    """The facts by path. A service of an older release has none."""
-    try:
-        changes = service.changes(job_id)
-    except RequestRefused:
-        return {}
-    if not changes["complete"]:
-        return {"the patch": ["it is too large to be checked"]}
-    return {file["path"]: file["facts"] for file in changes["files"] if file["facts"]}
-
-
-def _changed_files(
-    service: Service, job_id: str, artifacts: Sequence[Mapping[str, Any]]
-) -> Iterator[FileChange]:
-    before = {file["path"]: file for file in service.files(job_id, at="start")}
-    after = {file["path"] for file in service.files(job_id)}
-    differing = [
-        artifact
-        for artifact in artifacts
-        if artifact["digest"] != before.get(artifact["name"], {}).get("digest")
-    ]
-    for artifact in differing[:MOST_FILES]:
-        yield _compare_file(service, job_id, before.get(artifact["name"]), artifact)
-    for artifact in differing[MOST_FILES:]:
-        kind = "changed" if artifact["name"] in before else "new"
-        yield FileChange(artifact["name"], kind, artifact, reason="not shown here")
-    for path in sorted(before.keys() - after):
-        yield FileChange(path, "deleted")
-
-
-def _compare_file(
-    service: Service, job_id: str, before: Mapping[str, Any] | None, artifact: Mapping[str, Any]
-) -> FileChange:
-    path = artifact["name"]
-    change = FileChange(path, "changed" if before else "new", artifact)
-    if max(artifact["size"], before["size"] if before else 0) > MOST_BYTES:
-        return replace(change, reason="too large to show here")
-    try:
-        new = as_text(service.artifact(job_id, path, digest=artifact["digest"]))
-        if before is None or new is None:
-            return replace(change, text=new)
-        old = as_text(service.file(job_id, path, at="start"))
-    except RequestRefused as refused:
-        return replace(change, reason=str(refused))
-    text = None if old is None else diff_of(old, new)
-    return replace(change, text=text, reason="" if text else "its lines cannot be compared")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -29,6 +29,7 @@ from cli.render.review import (
     upgrade_parts,
 )
 from cli.render.texts import printable
+from cli.signals import Signals
 
 PICTURE_ROWS = 28
 LOOK_SECONDS = 0.2
@@ -39,9 +40,15 @@ class Later(Exception):
 
 
 def ask(service: Service, job: Job, screen: Screen) -> None:
-    """Show the open review, and send the person's decision. Raises Later at end of input."""
+    """Show the open review, and send the person's decision. The saved files are removed at the end
+    of the review. Raises Later at end of input."""
+    with Signals(), TemporaryDirectory(prefix="fettle-review-") as folder:
+        show(service, job, screen, Path(folder))
+        _decide(service, job, screen)
+
+
+def _decide(service: Service, job: Job, screen: Screen) -> None:
     review = job["review"]
-    show(service, job, screen, Path(mkdtemp(prefix="fettle-review-")))
     while True:
         decision = {
             **_ask_decision(service, job, screen),
@@ -130,7 +137,9 @@ def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     needs_remark = (job["spec"].get("review_rules") or {}).get("remark")
     if decision["action"] == "approve" and needs_remark and "feedback" not in decision:
         decision["feedback"] = _answer("a remark on the approval: ")
-    if decision["action"] == "revise" and review["payload"].get("patch"):
+    work = review["payload"]
+    has_lines = work.get("patch") or (not job["spec"].get("repo") and work.get("artifacts"))
+    if decision["action"] == "revise" and has_lines:
         decision["comments"] = list(_comments(screen))
     if decision["action"] == "answer":
         questions = review["payload"]["questions"]

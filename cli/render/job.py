@@ -9,7 +9,7 @@ from typing import Any
 from api.http.foreign_text import visible_path
 from api.quantities import duration, plural
 from cli.client.events import ReceivedEvent
-from cli.client.files import FileChange, JobChange
+from cli.client.files import JobChange
 from cli.render.events import (
     ACCEPTED,
     approval_parts,
@@ -31,10 +31,9 @@ from cli.render.evidence import (
     verification_parts,
 )
 from cli.render.parts import Code, Line, Part, Prose, Tone
-from cli.render.texts import clip, language_of, patch_text, printable, spend, waits_text
+from cli.render.texts import clip, patch_text, printable, spend, waits_text
 
 PATCH_LINES = 400
-FILE_LINES = 200
 
 
 def patch_of(job: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -52,31 +51,15 @@ def patch_parts(job: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def change_parts(job: Mapping[str, Any], change: JobChange) -> Iterator[Part]:
-    """The facts about the files to look at, and the patch or each changed file: the lines that
-    differ, a new file in full."""
+    """The facts about the files to look at, and the patch."""
     for path, facts in change.facts.items():
         yield Line("look at", f"{visible_path(path)}: {printable('; '.join(facts))}", Tone.WARN)
     if change.patch is not None:
-        text = clip(printable(change.patch), PATCH_LINES)
-        summary = patch_text(patch_of(job) or {})
+        summary = patch_text(change.about)
         yield Line("change", f"{summary}; `fettle patch {job['id']}` writes all of it")
-        yield Code(text, "diff")
-    for file in change.files:
-        yield from _file_parts(file)
+        yield Code(clip(printable(change.patch), PATCH_LINES), "diff")
     if change.problem:
         yield Line("change", printable(change.problem), Tone.WARN)
-
-
-def _file_parts(file: FileChange) -> Iterator[Part]:
-    if file.artifact:
-        yield from artifact_parts(file.kind, file.artifact)
-    else:
-        yield Line(file.kind, visible_path(file.path))
-    if file.reason:
-        yield Line("", file.reason, Tone.WARN)
-    if file.text:
-        language = "diff" if file.kind == "changed" else language_of(file.path)
-        yield Code(clip(printable(file.text), FILE_LINES), language)
 
 
 Job = Mapping[str, Any]
@@ -138,10 +121,8 @@ def waiting_parts(job: Job, change: JobChange) -> Iterator[Part]:
     """The work that an open review asks about: answer, files, change, evidence."""
     payload = job["review"]["payload"]
     yield from answer_parts(payload.get("answer", ""))
-    changed = {file.path for file in change.files}
     for artifact in payload.get("artifacts", ()):
-        if artifact["name"] not in changed:
-            yield from artifact_parts("file", artifact)
+        yield from artifact_parts("file", artifact)
     yield from change_parts(job, change)
     for decision in payload.get("decisions", ()):
         yield from map(comment_line, decision.get("comments", ()))

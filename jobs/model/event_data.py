@@ -367,6 +367,17 @@ class AnsweredData(TypedDict):
     text: str
 
 
+class PatchData(TypedDict):
+    """The change in a repository: see `jobs.model.record.PatchRef`."""
+
+    digest: str
+    size: int
+    files: int
+    insertions: int
+    deletions: int
+    base: str
+
+
 class ReviewOpenedData(TypedDict):
     """The job asks a person for a decision."""
 
@@ -374,6 +385,9 @@ class ReviewOpenedData(TypedDict):
     kind: ReviewKind
     digest: NotRequired[str]
     """The digest of the review: see `jobs.model.review_digest`."""
+    workspace: NotRequired[str | None]
+    """This and `patch`: of the kind `review`. The digest of the manifest of the files."""
+    patch: NotRequired[PatchData | None]
 
 
 class ReviewWaitsData(TypedDict):

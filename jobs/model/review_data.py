@@ -6,20 +6,9 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from jobs.model.event_data import CommentData, CritiquedData, QuestionData, VerifiedData
+from jobs.model.event_data import CommentData, CritiquedData, PatchData, QuestionData, VerifiedData
 from jobs.model.review import Action
 from jobs.model.run_data import ArtifactData, CheckReportData, RunData
-
-
-class PatchData(TypedDict):
-    """The change of the review: see `jobs.model.record.PatchRef`."""
-
-    digest: str
-    size: int
-    files: int
-    insertions: int
-    deletions: int
-    base: str
 
 
 class OwnersData(TypedDict):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Required, TypedDict
+from typing import Any, Required, TypedDict
 from zlib import crc32
 
 from jobs.model.credentials import Signer
@@ -172,7 +172,10 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     after = release_lease(
         record, now, status=status, review=review, decision=decision, revisions=revisions
     )
-    data = {"review_id": review.id, "kind": review.kind, "digest": digest_review(review)}
+    digest = digest_review(review)
+    data: dict[str, Any] = {"review_id": review.id, "kind": review.kind, "digest": digest}
+    if review.kind is ReviewKind.REVIEW:
+        data |= {"workspace": record.workspace, "patch": review.payload.get("patch")}
     return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
 
 

@@ -1,7 +1,7 @@
 """Comments on lines: their excerpt, and whether their line is unchanged. Pure.
 
-All patches of a job apply to the same commit. So a line of the commit is identified by its number,
-and an added line by its text.
+All patches of a job apply to the same commit, or the same files at its start. So a line of these is
+identified by its number, and an added line by its text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
-from jobs.view.patch import HUNK_HEADER, PatchFile, Row, parse_patch
+from jobs.view.patch import HUNK_HEADER, PatchFile, Row
 
 CONTEXT_LINES = 3
 """The lines of an excerpt before and after the commented line."""
@@ -40,12 +40,11 @@ def add_excerpt(comment: Comment, files: Sequence[PatchFile]) -> Comment:
 
 
 def mark_outdated(
-    decisions: Iterable[Mapping[str, Any]], patch: bytes | None
+    decisions: Iterable[Mapping[str, Any]], files: Sequence[PatchFile]
 ) -> list[dict[str, Any]]:
     """The decisions of a review's payload, with two fields for each comment: `outdated` (the line
-    has changed in this patch) and `now` (its present number on the comment's side; None: the patch
-    does not show it). `patch`: None if no file is changed any more."""
-    files = parse_patch(patch) if patch is not None else []
+    has changed in the patch of these `files`) and `now` (its present number on the comment's side;
+    None: the patch does not show it)."""
     return [
         {
             **decision,

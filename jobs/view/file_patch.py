@@ -49,7 +49,7 @@ def format_file_patch(
         lines = [*head, f"Binary files {names[0]} and {names[1]} differ"]
     else:
         lines = [*head, f"--- {names[0]}\t", f"+++ {names[1]}\t", *_hunks(old, new, compare)]
-    return "".join(f"{line}\n" for line in lines).encode()
+    return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
 
 
 def _mode_lines(before: FileVersion | None, after: FileVersion | None) -> list[str]:
@@ -69,8 +69,8 @@ def _hunks(old: bytes, new: bytes, compare: CompareLines) -> Sequence[str]:
 
 def _lines(content: bytes) -> list[str]:
     """The lines; the last line is marked if it has no end, as git does. Bytes that are not UTF-8
-    are escaped, so that different contents look different."""
-    lines = content.decode(errors="backslashreplace").split("\n")
+    become surrogates, so that the patch has the same bytes."""
+    lines = content.decode(errors="surrogateescape").split("\n")
     last = lines.pop()
     return [*lines, last + _NO_NEWLINE] if last else lines
 

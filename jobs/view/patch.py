@@ -6,10 +6,10 @@ Models write patches, so a patch is untrusted. Parts that cannot be read become 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
 from itertools import count
+from typing import Any
 
 from jobs.model.record import JobRecord, PatchRef
 from jobs.model.review import Review
@@ -18,6 +18,8 @@ MAX_BYTES = 4 * 1024 * 1024
 """A longer patch is not shown, but can be downloaded."""
 MAX_LINES = 20_000
 """The lines of hunks that are shown. Later files are shown by their names only."""
+MAX_FILES = 5_000
+"""A patch of more files is not shown, but can be downloaded."""
 HUNK_HEADER = "place"
 """The kind of a row that is the header of a hunk."""
 _PART = re.compile(r"^(?=diff --git )", re.MULTILINE)
@@ -29,15 +31,6 @@ _SPECIAL = {"100755": "executable", **dict(zip(("120000", "160000"), _NON_FILES,
 _KINDS = {"+": "added", "-": "removed", " ": "same"}
 
 
-class Since(StrEnum):
-    """The state of the work that its present state is compared with."""
-
-    START = "start"
-    """The commit, or the files that the job started from."""
-    PAUSE = "pause"
-    """The work at the pause before the present one."""
-
-
 def current_patch(record: JobRecord) -> PatchRef | None:
     """The patch of the open review, or of the result."""
     if record.review is not None:
@@ -47,11 +40,13 @@ def current_patch(record: JobRecord) -> PatchRef | None:
 
 def patch_of_review(review: Review) -> PatchRef | None:
     """The patch in the payload of a review."""
-    fields_of_patch = review.payload.get("patch")
+    return read_patch_ref(review.payload.get("patch"))
+
+
+def read_patch_ref(data: Mapping[str, Any] | None) -> PatchRef | None:
+    """The reference in a review's payload, or in the event that opened the review."""
     return (
-        PatchRef(**{field.name: fields_of_patch[field.name] for field in fields(PatchRef)})
-        if fields_of_patch
-        else None
+        PatchRef(**{field.name: data[field.name] for field in fields(PatchRef)}) if data else None
     )
 
 

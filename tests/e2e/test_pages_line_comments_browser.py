@@ -21,6 +21,7 @@ from jobs.model.record import PatchRef
 from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
 from jobs.view.comments import mark_outdated
+from jobs.view.patch import parse_patch
 from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
@@ -74,7 +75,7 @@ class Site:
                 payload = {"plan": ["one"], "answer": "42", "runs": [], "unproven": None}
                 payload |= {
                     "patch": asdict(patch_ref),
-                    "decisions": mark_outdated(decisions, patch),
+                    "decisions": mark_outdated(decisions, parse_patch(patch)),
                 }
                 review = Review("r2", ReviewKind.REVIEW, payload, await services.store.now())
                 done(await services.operations.pause(lease, review))

@@ -92,13 +92,6 @@ def coloured_lines(texts: Sequence[str], lexer: str | None, deadline: float) -> 
     return [Markup(line) for line in html_lines]  # noqa: S704 - Pygments escapes
 
 
-def diff_of(before: str, after: str) -> str | None:
-    """The unified diff without a header; empty if no line differs. None if `compare_lines` has
-    none."""
-    lines = compare_lines(before.split("\n"), after.split("\n"))
-    return None if lines is None else "\n".join(lines)
-
-
 def compare_lines(before: Sequence[str], after: Sequence[str]) -> Sequence[str] | None:
     """The lines of a unified diff without a header. None if a side has more than
     `MAX_COMPARED_LINES`, or if it takes more than `COMPARE_SECONDS`. Do not call it in the event

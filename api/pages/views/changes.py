@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from api.changes import load_changes
+from api.changes import NOW, START, Changes, Since, Until, load_changes
 from api.pages.format.patch import render_patch
 from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Visitor
-from api.services import Services, ServicesDep, find_job
+from api.services import ServicesDep, find_job
+from jobs.model.record import JobRecord
 from jobs.model.review import Review
 from jobs.model.review_digest import digest_review
-from jobs.view.patch import Since
+from jobs.view.attention import attention_of
+from jobs.view.comments import mark_outdated
+from jobs.view.patch import PatchFile
 
 router = APIRouter(prefix="/jobs/{job_id}/changes")
 
@@ -25,35 +29,32 @@ async def changes(
     services: ServicesDep,
     visitor: Reader,
     layout: Annotated[Literal["unified", "split"], Query(alias="view")] = "unified",
-    since: Since = Since.START,
+    since: Since = START,
+    until: Until = NOW,
 ) -> Response:
     """The page, which needs no scripts."""
-    split = layout == "split"
-    return await _changes_page("patch_page.html", job_id, services, visitor, since, split=split)
+    record = (await find_job(services, visitor.credential, job_id)).record
+    shown = await load_changes(services, record, since, until, with_code=True)
+    return await _render("patch_page.html", visitor, record, shown, split=layout == "split")
 
 
 @router.get("/shown")
 async def changes_part(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """The part of the job's page."""
-    return await _changes_page("patch.html", job_id, services, visitor, Since.START, split=False)
-
-
-async def _changes_page(
-    template: str, job_id: str, services: Services, visitor: Visitor, since: Since, *, split: bool
-) -> Response:
     record = (await find_job(services, visitor.credential, job_id)).record
-    changes = await load_changes(services, record, since, with_code=True)
+    shown = await load_changes(services, record, with_code=True)
+    return await _render("patch.html", visitor, record, shown)
+
+
+async def _render(
+    template: str, visitor: Visitor, record: JobRecord, changes: Changes, *, split: bool = False
+) -> Response:
     review = record.review
-    # Comments are about lines of the stored patch, which other changes number differently.
-    has_lines = changes.patch is not None and changes.files is not None
-    comments = _earlier_comments(review) if review and has_lines else []
-    files = [*(changes.files or ()), *([changes.code] if changes.code else ())]
-    facts = {file.path: file.facts for file in changes.attention}
-    rendered = await asyncio.to_thread(render_patch, files, comments, facts, split=split)
+    rendered = await asyncio.to_thread(_rendered_patch, record, changes, split=split)
     return await render_page_in_thread(
         template,
         visitor,
-        job_id=job_id,
+        job_id=record.id,
         task=record.spec.task,
         changes=changes,
         rendered_patch=rendered,
@@ -63,10 +64,21 @@ async def _changes_page(
     )
 
 
-def _earlier_comments(review: Review) -> list[dict[str, Any]]:
+def _rendered_patch(record: JobRecord, changes: Changes, *, split: bool) -> dict[str, Any]:
+    files = changes.files or ()
+    # Comments are about lines of the whole change, which other changes number differently.
+    review = record.review if changes.takes_comments else None
+    comments = _earlier_comments(review, files) if review else []
+    facts = {file.path: file.facts for file in attention_of(files, record.spec)}
+    shown = [*files, changes.code] if changes.code else files
+    return render_patch(shown, comments, facts, split=split)
+
+
+def _earlier_comments(review: Review, files: Sequence[PatchFile]) -> list[dict[str, Any]]:
     """The comments of earlier decisions, each with its author."""
+    decisions = mark_outdated(review.payload.get("decisions", ()), files)
     return [
         {**comment, "by": decision["by"]}
-        for decision in review.payload.get("decisions", ())
-        for comment in decision.get("comments", ())
+        for decision in decisions
+        for comment in decision["comments"]
     ]

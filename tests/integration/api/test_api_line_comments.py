@@ -76,7 +76,7 @@ async def test_a_comment_on_a_line_outside_of_the_patch_is_refused(front, change
     assert (await front.job(job_id))["status"] == "awaiting_review", "nothing was decided"
 
 
-async def test_comments_are_accepted_only_with_revise_and_need_a_patch(front):
+async def test_comments_are_accepted_only_with_revise_and_need_a_change(front):
     job_id = await front.patched(PATCH)
     answer = await decide(front, job_id, WHY, action="approve")
     assert answer.status_code == 422
@@ -87,7 +87,7 @@ async def test_comments_are_accepted_only_with_revise_and_need_a_patch(front):
     plain = await front.paused()
     answer = await decide(front, plain, WHY)
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["message"] == "this review shows no patch"
+    assert answer.json()["errors"][0]["message"] == "the patch does not change src/dates.py"
     answer = await decide(front, plain)
     assert answer.json()["errors"][0]["message"] == "revise needs feedback or comments"
 

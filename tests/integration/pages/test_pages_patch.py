@@ -4,7 +4,9 @@ page.
 
 from __future__ import annotations
 
+import asyncio
 import re
+import subprocess
 from dataclasses import asdict, replace
 
 import pytest
@@ -191,8 +193,8 @@ async def test_a_repository_job_without_a_patch_has_no_changes(front):
     assert (answer.status_code, answer.json()["detail"][:10]) == (404, "the job is")
 
 
-async def work_of(front, job_id: str, number: int, contents: dict[str, bytes], links=None):
-    """Let a worker leave these files, and open a review."""
+async def work_of(front, job_id: str, number: int, contents: dict[str, bytes], links=None, **more):
+    """Let a worker leave these files, and open a review. `more`: of its payload."""
     lease = await front.claim(job_id)
     artifacts = [await front.store_artifact(path, c, "text/plain") for path, c in contents.items()]
     await front.run(lease, number, artifacts=artifacts)
@@ -200,7 +202,14 @@ async def work_of(front, job_id: str, number: int, contents: dict[str, bytes], l
     digest = await front.services.blobs.put(Manifest(entries, links=links or {}).dump())
     store, operations = front.services.store, front.services.operations
     await store.write(job_id, lease.epoch, Writes(workspace=digest))
-    payload = {"plan": [], "answer": "", "runs": [], "artifacts": artifacts, "unproven": None}
+    payload = {
+        "plan": [],
+        "answer": "",
+        "runs": [],
+        "artifacts": artifacts,
+        "unproven": None,
+        **more,
+    }
     review = Review(f"r{number}", ReviewKind.REVIEW, payload, await store.now())
     done(await operations.pause(lease, review))
 
@@ -219,7 +228,8 @@ async def test_a_job_without_a_repository_has_the_same_view(front):
     }
     await work_of(front, job_id, 1, contents, {"link": "/etc/passwd"})
     changed = (await front.client.get(f"/jobs/{job_id}/changes")).json()
-    assert (changed["since"], changed["patch"], changed["complete"]) == ("start", None, True)
+    ends = (changed["since"], changed["until"])
+    assert (ends, changed["patch"], changed["complete"]) == (("start", "now"), None, True)
     files = {file["path"]: file for file in changed["files"]}
     assert {path: file["notes"] for path, file in files.items()} == {
         "a.py": [],
@@ -244,13 +254,105 @@ async def test_a_job_without_a_repository_has_the_same_view(front):
         assert "Not shown here: it has 390.6 KiB." in html
         assert "+caf\\xe9" in html
         assert "No newline at end of file" in html
-        assert 'name="comments"' not in html, "no stored patch numbers the lines"
+        assert 'name="comments"' in html
         form = dict(HIDDEN.findall(html))
         sent = await visit.post(f"/app/jobs/{job_id}/review", data={**form, "feedback": "More."})
         assert sent.status_code == 204
     secret = await front.key("read", tenant="other")
     async with front.with_key(secret) as stranger:
         assert (await stranger.get(f"/jobs/{job_id}/changes")).status_code == 404
+
+
+async def test_the_patch_of_a_job_without_a_repository_is_for_git(front, tmp_path):
+    start = {"a.py": "A = 1\nB = 2\n", "gone.py": "x\n", "same.py": "y\n"}
+    job_id = await front.submit(review=True, files=start)
+    answer = await front.client.get(f"/jobs/{job_id}/patch")
+    assert (answer.status_code, answer.json()["detail"]) == (404, "the job has changed no file")
+    after = {
+        "a.py": b"A = 1\nB = caf\xe9\r\n",
+        "same.py": b"y\n",
+        "new/no newline": b"x",
+        "caf\u00e9.sh": b"#!/bin/sh\n",
+    }
+    await work_of(front, job_id, 1, after, {"link": "a.py"})
+    answer = await front.client.get(f"/jobs/{job_id}/patch")
+    assert (answer.status_code, answer.headers["content-type"][:11]) == (200, "text/x-diff")
+    for path, text in start.items():
+        (tmp_path / path).write_text(text)
+    command = ["git", "apply", "--unsafe-paths"]
+    await asyncio.to_thread(subprocess.run, command, cwd=tmp_path, input=answer.content, check=True)
+    paths = [path for path in tmp_path.rglob("*") if path.is_file() and "data" not in path.parts]
+    links = {path.name: str(path.readlink()) for path in paths if path.is_symlink()}
+    files = {
+        str(path.relative_to(tmp_path)): path.read_bytes()
+        for path in paths
+        if not path.is_symlink()
+    }
+    assert (files, links) == (after, {"link": "a.py"})
+    assert (tmp_path / "caf\u00e9.sh").stat().st_mode & 0o111
+    await work_of_next(front, job_id, 2, {**after, "large": b"1\n" * 200_000, "b": b"\0"})
+    patch = (await front.client.get(f"/jobs/{job_id}/patch")).content
+    assert b"Binary files /dev/null and b/large differ" in patch, "git refuses it"
+
+
+async def work_of_next(front, job_id: str, number: int, contents: dict[str, bytes], **more):
+    """Send the open review back, and let a worker open the next one."""
+    decision = Decision(f"r{number - 1}", Action.REVISE, "ada", "More.")
+    done(await front.services.operations.decide(job_id, decision))
+    await work_of(front, job_id, number, contents, **more)
+
+
+async def test_any_two_reviews_can_be_compared(front):
+    job_id = await front.submit(review=True, files={"a.py": "A = 0\n"})
+    await work_of(front, job_id, 1, {"a.py": b"A = 1\n", "b.py": b"B = 1\n"})
+    await work_of_next(front, job_id, 2, {"a.py": b"A = 2\n"})
+    await work_of_next(front, job_id, 3, {"a.py": b"A = 3\n", "b.py": b"B = 1\n"})
+    for ends, changed in {
+        "since=1&until=2": {"a.py": [], "b.py": ["deleted"]},
+        "since=2&until=3": {"a.py": [], "b.py": ["new"]},
+        "since=1": {"a.py": []},
+        "until=2": {"a.py": []},
+        "since=3&until=now": {},
+        "since=2&until=1": {"a.py": [], "b.py": ["new"]},
+    }.items():
+        answer = await front.client.get(f"/jobs/{job_id}/changes?{ends}")
+        listed = {file["path"]: file["notes"] for file in answer.json()["files"]}
+        assert listed == changed, ends
+    for at, content in {"1": b"A = 1\n", "2": b"A = 2\n", "start": b"A = 0\n"}.items():
+        assert (await front.client.get(f"/jobs/{job_id}/files/a.py?at={at}")).content == content
+    for path in ("changes?since=4", "changes?until=4", "files?at=4"):
+        answer = await front.client.get(f"/jobs/{job_id}/{path}")
+        assert (answer.status_code, "it had 3 reviews" in answer.text) == (404, True)
+    for ends in ("since=0", "until=pause", "since=now"):
+        assert (await front.client.get(f"/jobs/{job_id}/changes?{ends}")).status_code == 422
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/changes?since=1&until=2&view=split")).text
+        assert ("-A = 1" in plain(html), "+A = 2" in plain(html)) == (True, True)
+        assert "since review 1, until review 2" in plain(html)
+        assert 'name="comments"' not in html, "the numbers of its lines are others"
+        for end, at in (("since", "1"), ("until", "2")):
+            choice = html.partition(f'<select name="{end}">')[2].partition("</select>")[0]
+            assert f'<option value="{at}" selected>' in choice
+        assert "since=1&amp;until=2" in html, "the other layout keeps the ends"
+
+
+async def test_lines_of_a_job_without_a_repository_take_comments(front):
+    job_id = await front.submit(review=True, files={"a.py": "A = 1\nB = 1\n"})
+    await work_of(front, job_id, 1, {"a.py": b"A = 2\nB = 2\n"})
+    async with visiting(front.app) as visit:
+        assert 'name="comments"' in (await visit.get(f"/app/jobs/{job_id}")).text
+        form = dict(HIDDEN.findall((await visit.get(f"/app/jobs/{job_id}/changes")).text))
+        data = {**form, "comments": "a.py:1: Why 2?\na.py:2: Why B?"}
+        sent = await visit.post(f"/app/jobs/{job_id}/review", data=data)
+        assert sent.status_code == 204, sent.text
+        (decision,) = (await front.job(job_id))["decisions"]
+        assert [comment["excerpt"] for comment in decision["comments"]] == [
+            ["-A = 1", "-B = 1", "+A = 2", "+B = 2"]
+        ] * 2
+        await work_of(front, job_id, 2, {"a.py": b"A = 2\nB = 3\n"}, decisions=[decision])
+        html = plain((await visit.get(f"/app/jobs/{job_id}/changes")).text)
+    assert "on line 1: the line is as it was\nWhy 2?" in html
+    assert "on line 2: the line has changed" in html
 
 
 async def test_the_changes_since_the_last_pause(front):
@@ -269,9 +371,8 @@ async def test_the_changes_since_the_last_pause(front):
     assert await paths("start") == ["a.py", "b.py"]
     assert await paths("pause") == ["a.py", "c.py"]
     async with visiting(front.app) as visit:
-        assert "?since=pause" in (await visit.get(f"/app/jobs/{job_id}/changes/shown")).text
         html = plain((await visit.get(f"/app{address}?since=pause&view=split")).text)
-        assert ("-A = 2" in html, "+A = 3" in html, "since the last pause" in html) == (True,) * 3
+        assert ("-A = 2" in html, "+A = 3" in html, "since review 1" in html) == (True,) * 3
         assert (await visit.get(f"/app{address}?since=never")).status_code == 422
 
 
@@ -287,7 +388,7 @@ async def test_the_changes_since_the_only_pause_of_a_job_that_goes_on(front):
         assert (answer.status_code, answer.json()["files"]) == (200, []), answer.text
         async with visiting(front.app) as visit:
             html = (await visit.get(f"/app{address}")).text
-            assert "No file has changed since the last pause." in html
+            assert "No file has changed since review 1." in html
 
 
 def plain(html: str) -> str:

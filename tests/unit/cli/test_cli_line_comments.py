@@ -62,13 +62,14 @@ class Tiny:
         self.decision = decision
 
 
-def test_the_prompt_asks_for_comments_if_there_is_a_patch(monkeypatch, capsys):
+@pytest.mark.parametrize("work", [{"patch": {"files": 1}}, {"artifacts": [{"name": "a.py"}]}])
+def test_the_prompt_asks_for_comments_if_files_are_changed(monkeypatch, capsys, work):
     typed = ["revise", "Nearly.", "no comment", "a.py:2: Why?", ""]
     monkeypatch.setattr(review_prompt, "ask_line", lambda _question: typed.pop(0))
     monkeypatch.setattr(review_prompt, "show", lambda *_: None)
     service = Tiny()
-    review = {"id": "r1", "digest": "d", "kind": "review", "payload": {"patch": {"files": 1}}}
-    review_prompt.ask(service, {"id": "j1", "review": review}, Screen())
+    review = {"id": "r1", "digest": "d", "kind": "review", "payload": work}
+    review_prompt.ask(service, {"id": "j1", "spec": {}, "review": review}, Screen())
     assert typed == []
     assert service.decision["feedback"] == "Nearly."
     (comment,) = service.decision["comments"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from support.processes.fettle_command import environment, started
 from support.servers.tiny_service import Answer, event, job, problem, stream
 
-PLAIN = {"Content-Type": "text/plain"}
 DECIDE = "awaiting review: decide with `fettle review j1 approve|revise|edit|reject|delegate`\n"
 
 
@@ -24,79 +25,55 @@ def waiting(**payload) -> dict:
     return job(status="awaiting_review", result=None, review=review)
 
 
-@pytest.fixture
-def changed(tiny):
-    """A job that changed `a.py`, deleted `old.py`, and made `new.py` and a picture."""
-    contents = {
-        "a.py": b"A = 1\nB = 3\n",
-        "new.py": b"print('\x1b[2J')\n",
-        "plot.png": b"\x89PNG\0",
-    }
-    artifacts = [artifact(name, content, name * 8) for name, content in contents.items()]
-    start = [{"path": "a.py", "digest": "1", "size": 12}, {"path": "old.py", "digest": "2"}]
-    tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=artifacts)))
-    now = [{"path": name, "digest": name * 8} for name in contents]
-    files = [
-        Answer(200, {"files": changed_files, "links": {}, "digest": "d"})
-        for changed_files in (start, now)
-    ]
-    tiny.on("GET /jobs/j1/files", *files)
-    tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"A = 1\nB = 2\n", PLAIN))
-    for name, content in contents.items():
-        tiny.on(f"GET /jobs/j1/artifacts/{name}", Answer(200, content, PLAIN))
+PATCH = b"""\
+diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1 +1 @@
+-A = 1
++A = \x1b2
+"""
+
+
+@pytest.fixture(params=[False, True])
+def changed(request, tiny):
+    """A job that changed `a.py`, on a repository or not."""
+    about = {"digest": "0" * 64, "size": 9, "base": "c" * 40} if request.param else None
+    about = about and {**about, "files": 1, "insertions": 1, "deletions": 1}
+    stored = {"patch": about} if about else {}
+    a_file = artifact("a.py", b"A = 2\n", "0" * 64)
+    job = waiting(artifacts=[a_file], **stored)
+    job["spec"] |= {"repo": {"url": None, "ref": None} if about else None, "setup": ""}
+    tiny.on("GET /jobs/j1", Answer(200, job))
+    row = {"notes": [], "insertions": 1, "deletions": 1, "unread": ""}
+    files = [{"path": "a.py", "facts": ["1 test skipped: `\x1b[2J`", "lock file"], **row}]
+    tiny.changes = {"since": "start", "until": "now", "patch": about, "files": files}
+    tiny.on("GET /jobs/j1/changes", Answer(200, {**tiny.changes, "complete": True}))
+    tiny.on("GET /jobs/j1/patch", Answer(200, PATCH, {"Content-Type": "text/x-diff"}))
     return tiny
-
-
-def test_show_names_the_files_to_look_at_before_the_change(fettle, changed):
-    row = {"notes": [], "insertions": 1, "deletions": 0, "unread": ""}
-    facts = ["1 test skipped: `\x1b[2J`", "lock file"]
-    files = [{"path": "a.py", "facts": facts, **row}, {"path": "b.py", "facts": [], **row}]
-    changes = {"since": "start", "patch": None, "files": files, "complete": True}
-    changed.on("GET /jobs/j1/changes", Answer(200, changes))
-    out = fettle("show", "j1")[1]
-    assert "look at: a.py: 1 test skipped: `\\x1b[2J`; lock file\n" in out
-    assert ("b.py" in out, out.index("look at") < out.index("changed: a.py")) == (False, True)
-    changed.on("GET /jobs/j1/changes", Answer(200, {**changes, "files": [], "complete": False}))
-    assert "look at: the patch: it is too large to be checked\n" in fettle("show", "j1")[1]
 
 
 def test_show_has_answer_files_and_change_and_ends_with_the_commands_to_decide(fettle, changed):
     out = fettle("show", "j1")[1]
     parts = (
         "answer:\n    Sorted now.\n",
-        "changed: a.py (text/x-python, 12 B)\n",
-        "    -B = 2\n    +B = 3\n",
-        "new: new.py (text/x-python, 14 B)\n    print('\\x1b[2J')\n",
-        "new: plot.png (text/x-python, 5 B)\n",
-        "deleted: old.py\n",
+        "file: a.py (text/x-python, 6 B)\n",
+        "look at: a.py: 1 test skipped: `\\x1b[2J`; lock file\n",
+        "change: 1 file, +1 -1 lines; `fettle patch j1` writes all of it\n",
+        "    -A = 1\n    +A = \\x1b2\n",
         "evidence: grey: Nothing ran\na fact\n",
     )
     positions = [out.index(part) for part in parts]
     assert positions == sorted(positions)
     assert out.endswith(DECIDE)
+    changed.on("GET /jobs/j1/changes", Answer(200, {**changed.changes, "complete": False}))
+    assert "look at: the patch: it is too large to be checked\n" in fettle("show", "j1")[1]
 
 
-def test_show_names_unreadable_files_and_shows_the_other_files(fettle, changed):
-    changed.on("GET /jobs/j1/artifacts/new.py", problem(404, "Not found", "it was removed"))
+def test_show_names_the_reason_for_a_change_that_cannot_be_read(fettle, changed):
+    changed.on("GET /jobs/j1/patch", problem(404, "Not found", "it was removed"))
     out = fettle("show", "j1")[1]
-    assert "new: new.py (text/x-python, 14 B)\nNot found: it was removed\n" in out
-    assert "    +B = 3\n" in out
-    changed.on("GET /jobs/j1/files", problem(404, "Not found", "no files"))
-    out = fettle("show", "j1")[1]
-    assert "change: Not found: no files\n" in out
-    assert out.endswith(DECIDE)
-
-
-def test_show_has_the_patch_of_a_repository(fettle, tiny):
-    about = {"digest": "0" * 64, "size": 9, "base": "c" * 40}
-    about |= {"files": 1, "insertions": 1, "deletions": 1}
-    a_file = artifact("a.py", b"A = 2\n", "0" * 64)
-    tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=[a_file], patch=about)))
-    patch = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-A = 1\n+A = \x1b2\n"
-    tiny.on("GET /jobs/j1/patch", Answer(200, patch, {"Content-Type": "text/x-diff"}))
-    out = fettle("show", "j1")[1]
-    assert "file: a.py (text/x-python, 6 B)\nchange: 1 file, +1 -1 lines; " in out
-    assert "    -A = 1\n    +A = \\x1b2\n" in out
+    assert "change: Not found: it was removed\n" in out
     assert out.endswith(DECIDE)
 
 
@@ -153,14 +130,7 @@ def test_run_shows_the_answer_and_the_page_at_a_review(fettle, finished, tiny):
     ids=["grey", "green"],
 )
 def test_a_person_is_asked_for_a_remark_before_an_override(finished, tiny, tmp_path, answers, sent):
-    opened = event(1, "review_opened", review_id="v1", kind="review")
-    tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
-    review = waiting(artifacts=[], plan=[], decisions=[], critiques=[], runs=[], code="")
-    review["review"] |= {"digest": "0" * 64, "verdict": GREY if sent else GREEN}
-    tiny.on("GET /jobs/j1", Answer(200, review), Answer(200, review), Answer(200, job()))
-    tiny.on("GET /jobs/j1/files", Answer(200, {"files": [], "links": {}, "digest": None}))
-    tiny.on("POST /jobs/j1/review", Answer(200, job()))
-    env = environment(tmp_path, FETTLE_URL=tiny.url)
+    env = at_a_review(tiny, tmp_path, GREY if sent else GREEN)
     with started("watch", "j1", cwd=tmp_path, env=env, terminal=True) as command:
         command.wait_for("decide: ")
         for answer in answers:
@@ -175,6 +145,33 @@ def test_a_person_is_asked_for_a_remark_before_an_override(finished, tiny, tmp_p
     override = {"override": True, "feedback": "It is a text."} if sent else {}
     about = {"review_id": "v1", "digest": "0" * 64}
     assert decision == {"action": "approve", **about, **override}
+    assert not list((tmp_path / "tmp").iterdir()), "the saved files are removed"
+
+
+def at_a_review(tiny, tmp_path, verdict) -> dict[str, str]:
+    """Let the job wait for a decision on a file; returns the environment of a command."""
+    opened = event(1, "review_opened", review_id="v1", kind="review")
+    tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
+    made = [artifact("a.py", b"A = 1\n", "0" * 64)]
+    review = waiting(artifacts=made, plan=[], decisions=[], critiques=[], runs=[], code="")
+    review["review"] |= {"digest": "0" * 64, "verdict": verdict}
+    tiny.on("GET /jobs/j1", Answer(200, review), Answer(200, review), Answer(200, job()))
+    file = {"path": "a.py", "digest": "0" * 64, "size": 6, "href": "/"}
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": [file], "links": {}, "digest": None}))
+    tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"A = 1\n", {"Content-Type": "text/plain"}))
+    tiny.on("POST /jobs/j1/review", Answer(200, job()))
+    return environment(tmp_path, FETTLE_URL=tiny.url)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_review_that_is_interrupted_leaves_no_files(finished, tiny, tmp_path, signum):
+    env = at_a_review(tiny, tmp_path, GREEN)
+    with started("watch", "j1", cwd=tmp_path, env=env, terminal=True) as command:
+        command.wait_for("decide: ")
+        assert list((tmp_path / "tmp").glob("fettle-review-*/a.py"))
+        command.interrupt(signum)
+        command.end(20)
+    assert not list((tmp_path / "tmp").iterdir())
 
 
 def test_show_names_who_approved_what_on_which_evidence(fettle, tiny):

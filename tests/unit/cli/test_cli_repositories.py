@@ -395,10 +395,10 @@ def test_a_job_without_a_patch_names_the_reason(fettle, tiny, theirs, monkeypatc
     monkeypatch.chdir(theirs.folder)
     tiny.on("GET /jobs/j1", Answer(200, job()))
     tiny.on("GET /jobs/j1/patch", problem(404, "Not found", "the job is not on a repository"))
-    for command in ("patch", "apply"):
-        code, _, err = fettle(command, "j1")
-        assert code == 1
-        assert "not on a repository" in err
+    code, _, err = fettle("patch", "j1")
+    assert (code, "not on a repository" in err) == (1, True)
+    code, _, err = fettle("apply", "j1")
+    assert (code, "`fettle patch j1 | git apply`" in err) == (1, True)
 
 
 def test_a_patch_is_applied_to_files_and_index(fettle, patched, theirs, monkeypatch):

@@ -34,7 +34,8 @@ def on(content: bytes, line: int, side: Side = Side.NEW, path: str = "src/a.py")
 
 
 def mark_comment(comment: Comment, new_patch: bytes | None) -> tuple[bool, int | None]:
-    (decision,) = mark_outdated([{"by": "ada", "comments": [asdict(comment)]}], new_patch)
+    files = parse_patch(new_patch or b"")
+    (decision,) = mark_outdated([{"by": "ada", "comments": [asdict(comment)]}], files)
     (comment_data,) = decision["comments"]
     assert comment_data["text"] == "Why?"
     return comment_data["outdated"], comment_data["now"]
@@ -100,7 +101,7 @@ def test_a_line_is_unchanged_or_outdated(line, side, new_patch, expected) -> Non
 
 def test_decisions_without_comments_are_unchanged() -> None:
     old = {"by": "ada", "action": "revise", "feedback": "More."}
-    assert mark_outdated([old], FIRST) == [{**old, "comments": []}]
+    assert mark_outdated([old], parse_patch(FIRST)) == [{**old, "comments": []}]
 
 
 def apply_comments(text: str, *comments: tuple[int, str]) -> str:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.changes import Changes
+from api.changes import NOW, START, Changes
 from api.pages.format import code
 from api.pages.format import patch as patch_pages
 from api.pages.format.patch import changed_words, fact_text, folder_tree
 from api.pages.rendering import render_template
 from jobs.model.record import PatchRef
 from jobs.view.attention import attention_of
-from jobs.view.patch import MAX_LINES, Since, parse_patch
+from jobs.view.patch import MAX_LINES, parse_patch
 
 OWN = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -61,7 +61,7 @@ def render_patch(content: bytes, comments=(), **options):
 def page_of(rendered, content: bytes, *, split: bool) -> str:
     """The HTML of a patch."""
     files = parse_patch(content)
-    changes = Changes(Since.START, files, attention_of(files), PatchRef("ab", 1, 2, 2, 2, "c" * 40))
+    changes = Changes(START, NOW, files, PatchRef("ab", 1, 2, 2, 2, "c" * 40))
     return render_template(
         "patch.html", job_id="j", changes=changes, rendered_patch=rendered, split=split
     )

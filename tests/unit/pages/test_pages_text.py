@@ -89,27 +89,27 @@ def test_a_quotation_in_a_sentence_cannot_end_its_code():
 
 
 def test_a_comparison_shows_changed_lines_and_omits_unchanged_lines():
-    old = "\n".join(f"line {n}" for n in range(30))
-    diff = code.diff_of(old, old.replace("line 15", "line fifteen"))
-    assert diff.split("\n")[0] == "@@ -13,7 +13,7 @@"
-    assert [line for line in diff.split("\n") if line[0] in "+-"] == ["-line 15", "+line fifteen"]
-    assert code.diff_of(old, old) == ""
+    old = [f"line {n}" for n in range(30)]
+    diff = code.compare_lines(old, [*old[:15], "line fifteen", *old[16:]])
+    assert diff[0] == "@@ -13,7 +13,7 @@"
+    assert [line for line in diff if line[0] in "+-"] == ["-line 15", "+line fifteen"]
+    assert code.compare_lines(old, old) == []
 
 
 @pytest.mark.parametrize("sign", ["\f", "\v", "\x1c", "\x85", "\u2028", "\u2029", "\r\n"])
 def test_a_different_line_end_is_visible(sign):
-    diff = code.diff_of("a\nb\nc\n", f"a{sign}b\nc\n")
-    assert "\\" in str(code.unified(diff))
+    diff = code.compare_lines(["a", "b", "c", ""], f"a{sign}b\nc\n".split("\n"))
+    assert "\\" in str(code.unified("\n".join(diff)))
 
 
-def test_a_text_with_too_many_lines_is_not_split():
-    text = "x\n" * (code.MAX_COMPARED_LINES - 1)
-    assert code.diff_of(text, text) == ""
-    assert code.diff_of(text, f"{text}y\nz") is None
+def test_a_text_with_too_many_lines_is_not_compared():
+    lines = ["x"] * code.MAX_COMPARED_LINES
+    assert code.compare_lines(lines, lines) == []
+    assert code.compare_lines(lines, [*lines, "y"]) is None
 
 
 def test_lines_that_repeat_are_compared_in_bounded_time():
     lines = [str(n % 100) for n in range(code.MAX_COMPARED_LINES)]
     started_at = time.process_time()
-    assert code.diff_of("\n".join(lines), "\n".join(reversed(lines)))
+    assert code.compare_lines(lines, lines[::-1])
     assert time.process_time() - started_at < 10
