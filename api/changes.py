@@ -201,16 +201,16 @@ async def _changed_in_repository(
     """The files that differ. The older version of a repository's file that changed for the first
     time is in its commit only: the patch has it."""
     before = old.workspace
-    known = {*before.files, *before.links, *before.removed}
-    files = {path: entry for path, entry in new.workspace.files.items() if path in known}
-    links = {path: target for path, target in new.workspace.links.items() if path in known}
+    recorded = {*before.files, *before.links, *before.removed}
+    files = {path: entry for path, entry in new.workspace.files.items() if path in recorded}
+    links = {path: target for path, target in new.workspace.links.items() if path in recorded}
     compared = await _compare(blobs, before, Manifest(files, links=links))
     in_patch = await _parsed(blobs, new.patch) if new.patch else ()
     if compared is None or in_patch is None:
         return None
     return [
         *(file for file, _ in compared),
-        *(file for file in in_patch if file.path not in known),
+        *(file for file in in_patch if file.path not in recorded),
     ]
 
 

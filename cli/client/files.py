@@ -84,7 +84,7 @@ def as_text(content: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """`patch`: in git's format; None if there is none. `about`: its figures, {files, insertions,
+    """`patch`: in git's format, or None. `about`: its figures, {files, insertions,
     deletions}. `problem`: why the change cannot be read. `facts`: why a reviewer should look at a
     file, by path."""
 

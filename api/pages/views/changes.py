@@ -34,16 +34,16 @@ async def changes(
 ) -> Response:
     """The page, which needs no scripts."""
     record = (await find_job(services, visitor.credential, job_id)).record
-    shown = await load_changes(services, record, since, until, with_code=True)
-    return await _render("patch_page.html", visitor, record, shown, split=layout == "split")
+    loaded = await load_changes(services, record, since, until, with_code=True)
+    return await _render("patch_page.html", visitor, record, loaded, split=layout == "split")
 
 
 @router.get("/shown")
 async def changes_part(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """The part of the job's page."""
     record = (await find_job(services, visitor.credential, job_id)).record
-    shown = await load_changes(services, record, with_code=True)
-    return await _render("patch.html", visitor, record, shown)
+    loaded = await load_changes(services, record, with_code=True)
+    return await _render("patch.html", visitor, record, loaded)
 
 
 async def _render(
@@ -70,8 +70,8 @@ def _rendered_patch(record: JobRecord, changes: Changes, *, split: bool) -> dict
     review = record.review if changes.takes_comments else None
     comments = _earlier_comments(review, files) if review else []
     facts = {file.path: file.facts for file in attention_of(files, record.spec)}
-    shown = [*files, changes.code] if changes.code else files
-    return render_patch(shown, comments, facts, split=split)
+    all_files = [*files, changes.code] if changes.code else files
+    return render_patch(all_files, comments, facts, split=split)
 
 
 def _earlier_comments(review: Review, files: Sequence[PatchFile]) -> list[dict[str, Any]]:

@@ -152,8 +152,8 @@ def at_a_review(tiny, tmp_path, verdict) -> dict[str, str]:
     """Let the job wait for a decision on a file; returns the environment of a command."""
     opened = event(1, "review_opened", review_id="v1", kind="review")
     tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
-    made = [artifact("a.py", b"A = 1\n", "0" * 64)]
-    review = waiting(artifacts=made, plan=[], decisions=[], critiques=[], runs=[], code="")
+    artifacts = [artifact("a.py", b"A = 1\n", "0" * 64)]
+    review = waiting(artifacts=artifacts, plan=[], decisions=[], critiques=[], runs=[], code="")
     review["review"] |= {"digest": "0" * 64, "verdict": verdict}
     tiny.on("GET /jobs/j1", Answer(200, review), Answer(200, review), Answer(200, job()))
     file = {"path": "a.py", "digest": "0" * 64, "size": 6, "href": "/"}
