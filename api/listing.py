@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Query
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from api.auth.caller import keys_of_same_person
 from api.http.times import check_order, to_ms
@@ -24,32 +24,26 @@ from jobs.view.job import render_summary
 
 EMPTY_IS_NONE = BeforeValidator(lambda value: (value.strip() or None) if value else None)
 """An empty parameter, as in `?status=&label=`, is no filter."""
-Text = Annotated[str | None, Query(max_length=200), EMPTY_IS_NONE]
+LISTED_FIELDS = ("label", "person", "model", "repository", "conversation")
+"""The fields by which the store lists jobs."""
+Text = Annotated[str | None, Query(max_length=2_000), EMPTY_IS_NONE]
+Repository = Annotated[Text, AfterValidator(lambda value: value and repository_name(value))]
+Time = Annotated[datetime | None, EMPTY_IS_NONE]
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilters:
-    """The filters of a list of jobs, as parameters of a query."""
+    """The filters of a list of jobs, as parameters of a query: see `GET /jobs`."""
 
     status: Annotated[Status | None, EMPTY_IS_NONE] = None
     label: Annotated[str | None, Query(max_length=100), EMPTY_IS_NONE] = None
-    person: Annotated[
-        Text, Query(description="the submitter: the person of the key, or its name")
-    ] = None
-    model: Annotated[Text, Query(description="the model of the request")] = None
-    repository: Annotated[
-        str | None,
-        Query(max_length=2_000, description="its URL, or its URL without the scheme"),
-        EMPTY_IS_NONE,
-    ] = None
-    conversation: Annotated[Text, Query(description="the id of a conversation")] = None
-    text: Text = None
-    start: Annotated[
-        datetime | None, Query(alias="from", description="inclusive"), EMPTY_IS_NONE
-    ] = None
-    end: Annotated[datetime | None, Query(alias="to", description="exclusive"), EMPTY_IS_NONE] = (
-        None
-    )
+    person: Text = None
+    model: Text = None
+    repository: Repository = None
+    conversation: Text = None
+    text: Annotated[str | None, Query(max_length=200), EMPTY_IS_NONE] = None
+    start: Annotated[Time, Query(alias="from")] = None
+    end: Annotated[Time, Query(alias="to")] = None
     kind: Annotated[JobKind | None, EMPTY_IS_NONE] = None
     waiting: Annotated[Literal["me"] | None, EMPTY_IS_NONE] = None
     override: Annotated[Literal["true"] | None, EMPTY_IS_NONE] = None
@@ -66,23 +60,6 @@ class JobFilters:
             if value is not None
         }
 
-    @property
-    def listed_values(self) -> dict[str, str | None]:
-        """The values by which the store lists jobs."""
-        return {
-            "label": self.label,
-            "person": self.person,
-            "model": self.model,
-            "repository": repository_name(self.repository) if self.repository else None,
-            "conversation": self.conversation,
-        }
-
-    @property
-    def period(self) -> Period:
-        """When the jobs were submitted."""
-        bounds = (None if at is None else to_ms(at) for at in (self.start, self.end))
-        return Period(*bounds)
-
 
 async def read_page(
     services: Services, caller: Credential, filters: JobFilters, limit: int, offset: int
@@ -91,7 +68,8 @@ async def read_page(
     check_order(filters.start, filters.end)
     if filters.waiting and not caller.may(Scope.REVIEW):
         return JobPage((), 0)
-    listed, period = filters.listed_values, filters.period
+    period = Period(*(None if at is None else to_ms(at) for at in (filters.start, filters.end)))
+    listed = {name: getattr(filters, name) for name in LISTED_FIELDS}
     conditions = sum(map(bool, (filters.status, filters.override, *listed.values())))
     searches = filters.text or filters.waiting or period != ALWAYS or conditions > 1
     with services.searches.slot(caller.id) if searches else contextlib.nullcontext():

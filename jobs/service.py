@@ -201,17 +201,24 @@ class Operations:
         """End a job for good, from any state that is not final."""
         return await self._commits.change(job_id, partial(lifecycle.cancel, by=by))
 
+    async def relabel(
+        self, job_id: str, labels: Sequence[str], actor: Actor
+    ) -> JobRecord | Refusal:
+        """Replace the labels of a job, in any state."""
+        while (loaded := await self.store.load(job_id)) is not None:
+            if (changed := await self.store.relabel(loaded.record, labels, actor)) is not None:
+                return changed
+        return UNKNOWN
+
     async def delete(self, job_id: str, actor: Actor) -> Refusal | None:
         """Remove a final job with all its data, by a person. None: the job is removed."""
-        loaded = await self.store.load(job_id)
-        if loaded is None:
-            return UNKNOWN
-        if not loaded.record.status.final:
-            detail = f"the job is {loaded.record.status}: cancel it first"
-            return Refusal("not_final", detail, loaded.record.status)
-        # a final record never changes (J6): if it is not removed here, another caller has removed
-        # it
-        return None if await self.store.remove(loaded.record, actor) else UNKNOWN
+        while (loaded := await self.store.load(job_id)) is not None:
+            if not loaded.record.status.final:
+                detail = f"the job is {loaded.record.status}: cancel it first"
+                return Refusal("not_final", detail, loaded.record.status)
+            if await self.store.remove(loaded.record, actor):
+                return None
+        return UNKNOWN
 
     async def succeed(
         self, lease: LeaseRef, result: Result, summary: str | None = None

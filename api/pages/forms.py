@@ -48,6 +48,11 @@ async def form_values(
     return {name: texts if name in lists else texts[-1] for name, texts in values.items()}
 
 
+def split_labels(text: str) -> list[str]:
+    """The labels in a field, which has commas between them."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def as_request(model: type[M], values: dict[str, Any]) -> M:
     """The request model with these values; a person types a duration as in 30m. Raises
     RefusedRequest: 422."""

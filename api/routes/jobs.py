@@ -29,7 +29,7 @@ from api.listing import JobFilters, list_jobs, read_page
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas.job import Job, JobList, JobReceipt
-from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
+from api.schemas.job_request import ForkRequest, JobRequest, LabelsRequest, RetryRequest
 from api.services import Services, ServicesDep, find_job, queue_state
 from api.submission import new_jobs
 from api.submission.job_spec import derived_digest, request_digest
@@ -140,11 +140,13 @@ async def listing(
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
 
-    A job matches all filters. `text` searches tasks, labels and ids for words or their prefixes; a
-    job matches all of them. A prefix matches at most eight words, the first in alphabetical order.
-    A search with several filters, or with a period (`from`, `to`: when a job was submitted), reads
-    a limited number of jobs, in their order: beyond it, `total` is a lower bound and `total_exact`
-    is false. A key has a limit of concurrent searches (429).
+    A job matches all filters. `person` is the submitter: the person of a key, or the key's name.
+    `model` is the model of the request, `repository` a URL, with or without its scheme. `from`
+    (inclusive) and `to` bound the time of the submission. `text` searches tasks, labels and ids for
+    words or their prefixes; a job matches all of them. A prefix matches at most eight words, the
+    first in alphabetical order. A search with several filters, or with a period, reads a limited
+    number of jobs, in their order: beyond it, `total` is a lower bound and `total_exact` is false.
+    A key has a limit of concurrent searches (429).
     `waiting=me` lists the reviews that you may decide, the longest wait first. It leaves out your
     own jobs where two others have to approve them, and those that you have approved.
     `override=true` lists jobs with an approval that overrode their evidence. Jobs that are not
@@ -192,6 +194,34 @@ async def cancel(job_id: str, services: ServicesDep, caller: Submitter) -> Respo
         raise from_refusal(cancelled)
     log.info("job cancelled", job_id=job_id)
     return receipt(cancelled)
+
+
+@router.patch(
+    "/jobs/{job_id}",
+    operation_id="change_job",
+    response_model=JobReceipt,
+    summary="Change the labels of a job",
+    responses=body_responses(problems.NOT_FOUND),
+    openapi_extra=with_body(LabelsRequest),
+)
+async def change(
+    request: Request, job_id: str, services: ServicesDep, caller: Submitter
+) -> Response:
+    """Replace the labels of a job in any state. The audit log keeps the change. Review rules that
+    applied to the job when it was submitted still apply."""
+    body, _ = await read_json(request, LabelsRequest, services.settings)
+    return receipt(await relabel(services, caller, job_id, body), 200)
+
+
+async def relabel(
+    services: Services, caller: Credential, job_id: str, body: LabelsRequest
+) -> JobRecord:
+    """Replace the labels of a job. Raises RefusedRequest: 404."""
+    await find_job(services, caller, job_id)
+    changed = await services.operations.relabel(job_id, body.labels, Actor.of(caller))
+    if isinstance(changed, Refusal):
+        raise from_refusal(changed)
+    return changed
 
 
 @router.delete(

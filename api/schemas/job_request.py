@@ -20,6 +20,7 @@ from api.schemas.fields import (
 )
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
+Labels = Annotated[list[Label], Field(max_length=20)]
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 TASK_CHARACTERS = 20_000
@@ -157,6 +158,12 @@ class ForkRequest(RetryRequest):
     )
 
 
+class LabelsRequest(RequestModel):
+    """The labels of a job, in place of those that it has."""
+
+    labels: Labels
+
+
 def _kind(file: object) -> str | None:
     if isinstance(file, str):
         return "text"
@@ -243,9 +250,7 @@ class JobRequest(Terms):
         "documents; else only a person can approve it",
     )
     priority: Priority = Field(Priority.NORMAL, description="the order among waiting jobs")
-    labels: list[Label] = Field(
-        default_factory=list, max_length=20, description="labels to find the job by"
-    )
+    labels: Labels = Field(default_factory=list, description="labels to find the job by")
     record: bool = Field(
         False, description="record the model's replies, for GET /jobs/{id}/recording"
     )

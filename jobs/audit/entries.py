@@ -32,6 +32,8 @@ class EntryKind(StrEnum):
     JOB_CANCELLED = "cancelled"
     JOB_DELIVERED = "job_delivered"
     """A worker pushed a change to its repository."""
+    LABELS_CHANGED = "labels_changed"
+    """A person replaced the labels of a job, by which webhooks and review rules select jobs."""
     JOB_DELETED = "job_deleted"
     """A person deleted a job, or retention removed a job that a person had decided on. `decisions`
     keeps who decided on which digest."""
@@ -130,6 +132,12 @@ def _entry_of_event(record: JobRecord, event: NewEvent) -> NewEntry:
     left_out = _ACTOR_FIELDS | _CONTENT_FIELDS
     data = {name: value for name, value in fields.items() if name not in left_out}
     return NewEntry(record.tenant, EntryKind(event.kind), actor, {"job_id": record.id, **data})
+
+
+def entry_of_labels(before: JobRecord, after: JobRecord, actor: Actor) -> NewEntry:
+    """The entry of a change of a job's labels."""
+    labels = {"labels": list(after.spec.labels), "before": list(before.spec.labels)}
+    return NewEntry(after.tenant, EntryKind.LABELS_CHANGED, actor, {"job_id": after.id, **labels})
 
 
 def entries_of_deletion(

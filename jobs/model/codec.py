@@ -3,7 +3,8 @@
 A record is a hash. Scripts compare `status`, `version`, `epoch` and `ends_by`, and fenced writes
 change `progress_epoch`, `workspace` and `graph`, so these are separate fields. `due_at` is a field
 too, because it moves without a new version: a heartbeat extends a lease, or a job becomes the first
-of its line. The immutable `spec` is one JSON field. `state` has all other fields as JSON.
+of its line. `spec`, of which only the labels change, is one JSON field. `state` has all other
+fields as JSON.
 
 Several releases run at the same time while a fleet is upgraded, so each ignores unknown fields. A
 value that an older release must not drop when it writes the record is a separate field of the hash,
@@ -59,8 +60,8 @@ def dump(value: Any, *, in_order: bool = False) -> str:
 
 
 def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
-    """The fields of a record's hash. The spec is among them only if the record is new, because it
-    never changes."""
+    """The fields of a record's hash. The spec is among them only if the record is new:
+    `Records.relabel` writes its labels."""
     state = {
         field.name: getattr(record, field.name)
         for field in dataclasses.fields(record)

@@ -1,4 +1,4 @@
-"""JobSpec: the request of a job. The API validates it, and it never changes."""
+"""JobSpec: the request of a job. The API validates it. Only its labels may change."""
 
 from __future__ import annotations
 

@@ -228,6 +228,16 @@ def change_of_record(
         yield ("PUBLISH", keys.STOP, after.id)
 
 
+def change_of_labels(before: JobRecord, after: JobRecord) -> Iterator[RedisCommand]:
+    """List the job by its new labels, and index their words."""
+    for name in set(_permanent_listings(before)).difference(_permanent_listings(after)):
+        yield ("ZREM", name, after.id)
+    for name in _permanent_listings(after):
+        yield ("ZADD", name, after.created_at, after.id)
+    yield from search.queue_for_index(after)
+    yield _count_change(after)
+
+
 def attempt_writes(job: JobKeys, epoch: int, writes: Writes) -> Iterator[RedisCommand]:
     """Put an attempt's writes on record."""
     if writes.journal:

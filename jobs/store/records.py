@@ -13,10 +13,16 @@ from dataclasses import replace
 
 from redis.asyncio import Redis
 
-from jobs.audit.entries import RETENTION, Actor, entries_of_change, entries_of_deletion
+from jobs.audit.entries import (
+    RETENTION,
+    Actor,
+    entries_of_change,
+    entries_of_deletion,
+    entry_of_labels,
+)
 from jobs.counting import day_of
 from jobs.errors import Contended, StaleEpoch
-from jobs.model.codec import read_record
+from jobs.model.codec import dump, read_record
 from jobs.model.record import JobRecord, Status
 from jobs.redis import keys
 from jobs.redis.connection import (
@@ -150,6 +156,28 @@ class Records(Clock):
         if first:  # a claim: while Redis is full, an attempt could not record its results
             return await self._commit.apply(step)
         return await self._commit.apply_although_full(step)
+
+    async def relabel(
+        self, record: JobRecord, labels: Sequence[str], actor: Actor
+    ) -> JobRecord | None:
+        """Replace the labels of a job. This is no change of its state (J6). None: the job has
+        changed or was removed, and this writes nothing."""
+        job = JobKeys(record.id)
+        stored_spec = await await_redis(self.redis.hget(job.record, "spec"))
+        if stored_spec is None:
+            return None
+        version = record.version + 1
+        after = replace(record, version=version, spec=replace(record.spec, labels=tuple(labels)))
+        # a newer release may have further fields in the stored spec
+        spec = {**json.loads(stored_spec), "labels": list(labels)}
+        commands = (
+            ("HSET", job.record, "spec", dump(spec), "version", version),
+            *commit.change_of_labels(record, after),
+            *append_entries([entry_of_labels(record, after, actor)]),
+        )
+        guards = (field_is(job.record, "version", record.version),)
+        step = AtomicStep(job, guards, commands=commands)
+        return after if await self._commit.apply_although_full(step) else None
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
         """Apply an attempt's writes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 
 from support.jobs.job_examples import RESULT, TENANT, job, lease_of, review
@@ -222,3 +223,43 @@ async def test_a_period_and_an_order_select_jobs_by_their_submission(service):
         assert await ids(service, period=Period(times[4] + 1), text=words) == []
         first = await service.store.page(TENANT, limit=1, offset=1, period=between, text=words)
         assert ([r.id for r in first.records], first.total) == ([job_ids[2]], 3)
+
+
+async def test_other_labels_move_a_job_between_lists_and_words(service):
+    record = await service.submit("sort", labels=("red", "blue sky"))
+    other = await service.submit("sort", labels=("red",))
+    assert await ids(service, text="blue") == [record.id], "its words are in the index"
+    store, actor = service.store, Actor("ann", "k1", "Ann")
+    changed = await service.operations.relabel(record.id, ["green", "sky"], actor)
+    assert (changed.version, changed.spec.labels) == (record.version + 1, ("green", "sky"))
+    loaded = (await store.load(record.id)).record
+    assert loaded == changed
+    for label, expected in (("red", [other.id]), ("green", [record.id]), ("blue sky", [])):
+        assert await ids(service, label=label) == expected, label
+    for text, expected in (("blue", []), ("sky sort", [record.id]), ("red", [other.id])):
+        assert await ids(service, text=text) == expected, text
+    claimed = await service.claim(record.id)
+    assert claimed.spec.labels == ("green", "sky")
+    ended = job(await service.operations.succeed(lease_of(claimed), RESULT))
+    assert (await service.operations.relabel(record.id, [], actor)).finished_at == ended.finished_at
+    assert await ids(service, label="sky") == await ids(service, text="sky") == []
+    await store.audit.seal(TENANT)
+    entries = [json.loads(line) for line in await store.audit.read(TENANT, 0, 9)]
+    assert [entry["kind"] for entry in entries] == ["labels_changed"] * 2
+    assert entries[0]["actor"] == {"name": "ann", "key_id": "k1", "person": "Ann"}
+    assert entries[0]["data"] == {
+        "job_id": record.id,
+        "labels": ["green", "sky"],
+        "before": ["red", "blue sky"],
+    }
+    assert await service.operations.delete(record.id, actor) is None
+    assert await ids(service) == [other.id]
+    unknown = await service.operations.relabel(record.id, ["x"], actor)
+    assert unknown.code == "unknown"
+
+
+async def test_other_labels_win_no_race_against_a_change_of_the_job(service):
+    record = await service.submit("sort", labels=("red",))
+    job(await service.operations.cancel(record.id, "ann"))
+    assert await service.store.relabel(record, ["blue"], Actor("ann")) is None
+    assert await ids(service, label="red") == [record.id]

@@ -8,16 +8,23 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api import problems
 from api.listing import JobFilters, read_page
 from api.pages.format import words
+from api.pages.forms import as_request, form_values, split_labels
 from api.pages.inbox import InboxView, read_waiting
 from api.pages.polling import render_polled, unchanged
-from api.pages.rendering import render_page_in_thread
-from api.pages.visitor import Reader, Visitor
-from api.services import Services, ServicesDep, fleet_for
-from jobs.model.record import Status
+from api.pages.rendering import render_page, render_page_in_thread
+from api.pages.visitor import Reader, Submitter, Visitor
+from api.problems import RefusedRequest
+from api.routes import jobs as jobs_api
+from api.schemas.job_request import LabelsRequest, RetryRequest
+from api.services import Services, ServicesDep, find_job, fleet_for
+from api.submission import new_jobs
+from jobs.model.credentials import Scope
+from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobKind
 from jobs.store import JobPage
 from jobs.view.job import render_summary
@@ -87,6 +94,53 @@ async def rows(
     return await render_page_in_thread(
         "jobs_list.html", visitor, query=query, titled=True, **listed
     )
+
+
+@router.post("/jobs/selected")
+async def act_on_selected(request: Request, services: ServicesDep, visitor: Submitter) -> Response:
+    """Cancel or retry the selected jobs, or change their labels; the page shows each outcome."""
+    form = await form_values(request, services.settings, lists=frozenset({"job"}))
+    outcomes = []
+    for job_id in form.get("job", ()):
+        outcome = {"id": job_id, "line": job_id, "error": ""}
+        outcomes.append(outcome)
+        try:
+            record = (await find_job(services, visitor.credential, job_id)).record
+            if visitor.may(Scope.READ):
+                outcome["line"] = words.first_line(record.spec.task)
+            outcome["id"] = await _act(request, services, visitor, record, form)
+        except RefusedRequest as refused:
+            outcome["error"] = refused.detail
+    return render_page("jobs_selected.html", visitor, outcomes=outcomes, back=form.get("back", ""))
+
+
+async def _act(
+    request: Request,
+    services: Services,
+    visitor: Visitor,
+    record: JobRecord,
+    form: Mapping[str, Any],
+) -> str:
+    """Act on a job as the form says. Returns the id of the job, or of its retry. Raises
+    RefusedRequest."""
+    labels = split_labels(form.get("labels", ""))
+    match form.get("action"):
+        case "cancel":
+            await jobs_api.cancel(record.id, services, visitor.credential)
+        case "retry":
+            terms, request_id = RetryRequest(), request.scope["request_id"]
+            submitted = await new_jobs.retry(
+                services, visitor.credential, record.id, terms, request_id
+            )
+            return submitted.record.id
+        case "add" | "remove" as action:
+            kept = [label for label in record.spec.labels if label not in labels]
+            values = {"labels": kept + (labels if action == "add" else [])}
+            body = as_request(LabelsRequest, values)
+            await jobs_api.relabel(services, visitor.credential, record.id, body)
+        case _:
+            raise RefusedRequest(problems.BAD_REQUEST, "the form names no action")
+    return record.id
 
 
 async def _standing(services: Services, visitor: Visitor) -> tuple[int, int]:

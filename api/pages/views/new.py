@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from api import problems
 from api.http.body import NO_PARTS, read_form
 from api.listing import JobFilters, read_page
 from api.pages.format import words
-from api.pages.forms import FORM_TOKEN, as_request
+from api.pages.forms import FORM_TOKEN, as_request, split_labels
 from api.pages.rendering import go_to, render_page
 from api.pages.views.deployment import offered_models
 from api.pages.visitor import Author, Visitor, check_origin, check_token
@@ -29,45 +28,11 @@ from api.submission.job_spec import new_spec
 from api.submission.validation import AUTO, PAUSE_FIELDS, REVIEW_FIELDS, check_job
 from jobs.model.credentials import Scope
 from jobs.model.record import JobRecord
-from jobs.model.spec import Evidence, JobSpec, OnExhausted, OnExpiry, Pause, Priority
+from jobs.model.spec import JobSpec, OnExpiry, Pause, repository_name
 from settings.api import ApiSettings
 
 router = APIRouter()
 
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A task and its short name. `recording` is its model if no provider has a key."""
-
-    name: str
-    task: str
-    recording: str = ""
-
-
-EXAMPLES = (
-    Example(
-        "Binary search",
-        "Write a binary search and test it on 20 numbers.",
-        "recording:demo-binary-search",
-    ),
-    Example(
-        "k-means with a plot",
-        "Implement k-means from scratch (no scikit-learn), cluster 150 points in 3 groups, and "
-        "save a plot with the centroids marked X.",
-        "recording:demo-kmeans",
-    ),
-    Example(
-        "Fix a function",
-        "Fix this function and test it: def divide(a, b): return a / b -- it crashes when called "
-        "with (10, 0).",
-        "recording:demo-bug-fix",
-    ),
-    Example(
-        "A parser with tests",
-        "Write a parser for ISO 8601 durations such as P3DT4H5M into seconds. Test weeks, "
-        "fractions and texts that are not durations.",
-    ),
-)
 
 _APPROVALS = {1: "one person's", 2: "two people's, without yours"}
 _PAUSE = {
@@ -78,19 +43,6 @@ _ON_EXPIRY = {
     OnExpiry.STAY: "it stays open",
     OnExpiry.APPROVE: "it counts as approved, if a run succeeded",
     OnExpiry.REJECT: "it counts as rejected",
-}
-_ON_EXHAUSTED = {
-    OnExhausted.FAIL: "the job fails, with its best result",
-    OnExhausted.ACCEPT: "it succeeds, unapproved, if its acceptance tests pass",
-}
-_EVIDENCE = {
-    Evidence.RUN: "a command that verifies the work",
-    Evidence.NONE: "none, for work that cannot be executed, such as documents",
-}
-_DELIVER = {
-    "": "keep it here, as a patch",
-    "branch": "push it to the URL, as a branch",
-    "pull_request": "push it, and open a pull request",
 }
 Choices = Mapping[str, str]
 """Texts by the value that the form sends; the first is the default."""
@@ -103,6 +55,7 @@ LEFT_OUT = {
     "retry_of": "a button on the page of a job that has ended",
     "rebase": "a button on the page of a job whose branch has moved",
     "fork_of": "a button on the page of a job",
+    "review_rules": "the operator's file has them",
     "kind": "verifications have no form: programs submit them",
 }
 """Fields of a job that the form does not have, and the reasons."""
@@ -124,7 +77,7 @@ async def new(
     """The form. With a `repo`, it has the options of the last job on this repository."""
     preset = None
     if repo and visitor.may(Scope.READ):
-        filters = JobFilters(repository=repo)
+        filters = JobFilters(repository=repository_name(repo))
         preset = next(
             iter((await read_page(services, visitor.credential, filters, 1, 0)).records), None
         )
@@ -156,7 +109,6 @@ async def _render_form(
         general=general,
         follows=follows,
         recent=await _recent_repositories(services, visitor),
-        examples=EXAMPLES,
         models=models,
         defaults=defaults,
         default_timeout=new_spec(defaults, services.settings).timeout_seconds,
@@ -233,7 +185,7 @@ def _job_values(texts: Mapping[str, str]) -> dict[str, Any]:
     values["task"] = task
     if other_model := texts.get("other_model", "").strip():
         values["model"] = other_model
-    values["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
+    values["labels"] = split_labels(texts.get("labels", ""))
     values["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
     if checks := texts.get("checks", "").strip():
         values["checks"] = {"files": {CHECKS_FILE: checks.replace("\r\n", "\n") + "\n"}}
@@ -286,8 +238,4 @@ def choices(settings: ApiSettings) -> Mapping[str, Choices]:
         "pause": {"": _PAUSE[pause], **{k: v for k, v in _PAUSE.items() if k != pause}},
         "on_expiry": {"": _ON_EXPIRY[expiry]}
         | {outcome: text for outcome, text in _ON_EXPIRY.items() if outcome != expiry},
-        "on_exhausted": {str(outcome): text for outcome, text in _ON_EXHAUSTED.items()},
-        "evidence": {str(evidence): text for evidence, text in _EVIDENCE.items()},
-        "deliver": _DELIVER,
-        "priority": {str(p): str(p) for p in (Priority.NORMAL, Priority.HIGH, Priority.LOW)},
     }

@@ -14,6 +14,11 @@ for _ = 1, tonumber(ARGV[1]) do
   local id, created_at, all, prefix = job[1], job[2], job[3], job[4]
   if redis.call('EXISTS', ARGV[2] .. id) == 1 then
     local words = {unpack(job, 5)}
+    -- words that the job had before its labels changed
+    for word in string.gmatch(redis.call('HGET', ARGV[2] .. id, 'words') or '', '%S+') do
+      redis.call('ZREM', prefix .. word, id)
+      if redis.call('EXISTS', prefix .. word) == 0 then redis.call('ZREM', all, word) end
+    end
     for _, word in ipairs(words) do
       redis.call('ZADD', prefix .. word, string.format('%.0f', created_at), id)
       redis.call('ZADD', all, 0, word)

@@ -210,6 +210,23 @@ async def test_a_bad_query_is_named(front, query, field):
     assert answer.json()["errors"][0]["field"] == field
 
 
+async def test_the_labels_of_a_job_in_any_state_can_be_replaced(front):
+    job_id = await front.submit(labels=["old"])
+    await front.finish(job_id)
+    changed = await front.client.patch(f"/jobs/{job_id}", json={"labels": ["new", "big"]})
+    assert (changed.status_code, changed.json()["status"]) == (200, "succeeded")
+    assert (await front.job(job_id))["spec"]["labels"] == ["new", "big"]
+    for label, total in (("old", 0), ("big", 1)):
+        assert (await front.client.get("/jobs", params={"label": label})).json()["total"] == total
+    for body in ({"labels": ["x"] * 21}, {"labels": [" x"]}, {}, {"labels": [], "task": "x"}):
+        refused = await front.client.patch(f"/jobs/{job_id}", json=body)
+        assert refused.status_code == 422, body
+    assert (await front.client.patch(f"/jobs/{'0' * 20}", json={"labels": []})).status_code == 404
+    reader = await front.key("read")
+    async with front.with_key(reader) as other:
+        assert (await other.patch(f"/jobs/{job_id}", json={"labels": []})).status_code == 403
+
+
 async def test_cancel_is_sticky(front):
     job_id = await front.submit()
     answer = await front.client.post(f"/jobs/{job_id}/cancel")

@@ -230,6 +230,52 @@ async def test_the_form_starts_with_the_options_of_the_last_job_on_a_repository(
         assert "groq:x" not in (await visit.get(link)).text
 
 
+async def test_selected_jobs_are_cancelled_retried_and_labelled(front):
+    jobs = [await front.submit(f"task {number} <b>", labels=["a"]) for number in range(3)]
+    ended = await front.submit("ended")
+    await front.finish(ended)
+    async with visiting(front.app) as visit:
+
+        async def act(action, *job_ids, **more):
+            data = {"x-form-token": visit.token, "action": action, "job": job_ids, **more}
+            answer = await visit.http.post("/app/jobs/selected", data=data)
+            assert answer.status_code == 200
+            return answer.text
+
+        page = (await visit.get("/app?label=a")).text
+        assert page.count('name="job"') == 3
+        assert 'name="back" value="/app?label=a"' in page
+        back = {"back": "/app?label=a"}
+        done_page = await act("cancel", *jobs[:2], ended, "0" * 20, **back)
+        assert "2 of 4 jobs changed" in done_page
+        assert "This job has already succeeded: it cannot be cancelled" in done_page
+        assert "This job does not exist" in done_page
+        assert "task 0 &lt;b&gt;" in done_page
+        assert '<a class="button" href="/app?label=a">' in done_page
+        assert "evil" not in await act("cancel", back="https://evil/")
+        assert [(await front.job(job_id))["status"] for job_id in jobs] == [
+            "cancelled",
+            "cancelled",
+            "queued",
+        ]
+        await act("add", jobs[0], jobs[2], labels="b, a,c d")
+        await act("remove", jobs[0], labels="a")
+        labels = [(await front.job(job_id))["spec"]["labels"] for job_id in jobs]
+        assert labels == [["b", "c d"], ["a"], ["b", "a", "c d"]]
+        assert "20 items" in await act("add", jobs[0], labels=",".join(map(str, range(21))))
+        retried = await act("retry", jobs[0], jobs[2])
+        assert "1 of 2 jobs changed" in retried
+        new_id = re.search(r'href="/app/jobs/(\w+)"', retried).group(1)
+        assert (await front.job(new_id))["spec"]["retry_of"] == jobs[0]
+        assert "the form names no action" in (await act("no", jobs[0])).lower()
+        unsigned = await visit.http.post("/app/jobs/selected", data={"job": jobs})
+        assert unsigned.status_code == 403
+    secret = await front.key("read")
+    async with visiting(front.app, secret) as visit:
+        assert 'name="job"' not in (await visit.get("/app")).text
+        assert (await visit.post("/app/jobs/selected", data={"job": jobs})).status_code == 403
+
+
 async def test_a_job_is_submitted_without_scripts(front):
     async with visiting(front.app) as visit:
         data = {"task": "t <b>", "labels": "a", "timeout_seconds": "soon", "review": "true"}

@@ -56,7 +56,8 @@
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt } = event.detail;
     if (!("poll" in elt.dataset)) return;
-    if (document.hidden && Date.now() - polledAt < HIDDEN_MS) event.preventDefault();
+    const isSelected = elt.querySelector(".pick:checked") !== null; // a new list would forget the selection
+    if (isSelected || (document.hidden && Date.now() - polledAt < HIDDEN_MS)) event.preventDefault();
     else polledAt = Date.now();
   });
   document.addEventListener("htmx:configRequest", (event) => {
