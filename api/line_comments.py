@@ -32,7 +32,7 @@ def split(text: str) -> list[str]:
     comments: list[str] = []
     for line in text.split("\n"):
         if comments and line[:1].isspace():
-            comments[-1] += f"\n{line.strip()}"
+            comments[-1] += "\n" + line.removeprefix(" ").removeprefix(" ").rstrip("\r")
         elif line.strip():
             comments.append(line.strip())
     return comments

@@ -48,6 +48,7 @@ BUNDLES = {
     ),
     "htmx.js": ("vendor/htmx.min.js", "vendor/htmx-ext-sse.min.js"),
     "chart.js": ("vendor/uPlot.iife.min.js", "js/charts.js"),
+    "editor.js": ("vendor/codemirror.min.js", "js/editor.js"),
     "chart.css": ("vendor/uPlot.min.css",),
     "icon.svg": ("icon.svg",),
 }

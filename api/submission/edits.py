@@ -19,84 +19,66 @@ from jobs.errors import NotShown
 from jobs.model.record import JobRecord
 from jobs.model.review import Side
 from jobs.store.blob_index import PinnedBlobs
-from jobs.view.suggestion import Suggestion, apply_suggestions
+from jobs.view.suggestion import apply_suggestions
 
 
 async def store_edit(
     services: Services, record: JobRecord, request: ReviewRequest
 ) -> Mapping[str, str | None]:
     """Store the files that the edit changes. Returns the digest of each, by path; None: the file is
-    removed.
-
-    Raises RefusedRequest: 422; StoreUnavailable.
-    """
+    removed. Raises RefusedRequest: 422; StoreUnavailable."""
     work = await manifest.load(services.blobs, record.workspace)
     files = {**request.files, **await _suggested_files(services.blobs, work, request)}
     check_edited_files(files, services.settings)
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, lambda _: None)
-    stored: dict[str, str | None] = {}
     entries: dict[str, FileEntry] = {}
-    for sent_path, text in files.items():
-        path = normalize_path(sent_path)
-        present = work.files.get(path)
-        if text is None:
-            stored[path] = None
-            continue
-        content = text.encode()
-        entries[path] = FileEntry(await blobs.put(content), len(content))
-        if present is None or present.digest != entries[path].digest:
-            stored[path] = entries[path].digest
-    removed = frozenset(path for path, digest in stored.items() if digest is None)
-    errors = list(path_errors(work.with_files(entries, removed).files, "files"))
-    if record.spec.repo is None:  # of a repository's commit, only the worker knows the files
-        present_paths = work.files.keys() | work.links.keys()
-        errors += [
-            FieldError(field=f"files.{path[:100]}", message="there is no such file to remove")
-            for path in removed - present_paths
-        ]
-    if files and not stored:
+    removed = {normalize_path(path) for path, text in files.items() if text is None}
+    for path, text in files.items():
+        if text is not None:
+            content = text.encode()
+            entry = FileEntry(await blobs.put(content), len(content))
+            present = work.files.get(normalize_path(path))
+            if present is None or present.digest != entry.digest:
+                entries[normalize_path(path)] = entry
+    errors = list(path_errors(work.with_files(entries, frozenset(removed)).files, "files"))
+    missing = removed - work.files.keys() - work.links.keys()
+    if missing and record.spec.repo is None:  # only the worker knows the files of a commit
+        errors.append(FieldError(field=f"files.{min(missing)[:100]}", message="has no such file"))
+    if files and not entries and not removed:
         errors.append(FieldError(field="files", message="the edit changes no file"))
     refuse(errors)
-    return stored
+    return {**{path: entry.digest for path, entry in entries.items()}, **dict.fromkeys(removed)}
 
 
-async def _suggested_files(
-    blobs: Blobs, work: Manifest, request: ReviewRequest
-) -> dict[str, str | None]:
+async def _suggested_files(blobs: Blobs, work: Manifest, request: ReviewRequest) -> dict[str, str]:
     """The files with the suggestions of the comments applied, by path."""
-    by_path: dict[str, list[Suggestion]] = {}
-    errors = []
-    for number, comment in enumerate(request.comments):
-        if (suggestion := comment.suggestion) is None:
-            continue
-        by_path.setdefault(comment.path, []).append(suggestion)
-        if comment.side is Side.OLD:
-            errors.append(_comment_error(number, "a suggestion is on a line after the change"))
-    files: dict[str, str | None] = {}
-    for path, suggestions in by_path.items():
-        number = _first_comment_on(request.comments, path)
-        entry = work.files.get(path)
+    by_path: dict[str, list[SentComment]] = {}
+    for comment in request.comments:
+        if comment.suggestion is not None:
+            by_path.setdefault(comment.path, []).append(comment)
+    message = "a suggestion changes this file, too: send one of them"
+    refuse(
+        FieldError(field=f"files.{path}", message=message)
+        for path in sorted(by_path.keys() & request.files.keys())
+    )
+    files = {}
+    for path, comments in by_path.items():
         try:
-            content = await blobs.get(entry.digest) if entry else None
-            text = None if content is None else content.decode()
-        except UnicodeDecodeError:
-            text = None
-        if path in request.files:
-            errors.append(_comment_error(number, f"`files` has {path}, too: send one of them"))
-        elif text is None:
-            errors.append(_comment_error(number, f"the work has no text file {path}"))
-        else:
-            try:
-                files[path] = apply_suggestions(text, suggestions)
-            except NotShown as error:
-                errors.append(_comment_error(number, f"{path}: {error}"))
-    refuse(errors)
+            files[path] = await _apply(blobs, work.files.get(path), comments)
+        except NotShown as error:
+            message = f"{path}: {error}"[:MAX_MESSAGE_CHARACTERS]
+            refuse([FieldError(field="comments", message=message)])
     return files
 
 
-def _first_comment_on(comments: Sequence[SentComment], path: str) -> int:
-    return next(number for number, comment in enumerate(comments) if comment.path == path)
-
-
-def _comment_error(number: int, message: str) -> FieldError:
-    return FieldError(field=f"comments.{number}", message=message[:MAX_MESSAGE_CHARACTERS])
+async def _apply(blobs: Blobs, entry: FileEntry | None, comments: Sequence[SentComment]) -> str:
+    """The text of the file after the suggestions. Raises NotShown."""
+    if any(comment.side is Side.OLD for comment in comments):
+        raise NotShown("a suggestion is on a line after the change")
+    try:
+        text = (await blobs.get(entry.digest)).decode() if entry else None
+    except UnicodeDecodeError:
+        text = None
+    if text is None:
+        raise NotShown("the work has no text file of this name")
+    return apply_suggestions(text, filter(None, (comment.suggestion for comment in comments)))

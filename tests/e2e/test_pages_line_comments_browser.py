@@ -7,16 +7,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import pytest
 from playwright.sync_api import Page, expect
 from support.pages.api_front import done, settings_for, started
 from support.pages.chromium import DESK, PHONE, visiting
-from support.pages.large_patch import faults, patch_of_30_files, pictured
+from support.pages.large_patch import CODE, faults, patch_of_30_files, pictured
 from support.processes.api_process import api_environment, running
 
+from jobs.blobs import manifest
 from jobs.model.record import PatchRef
 from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
@@ -60,6 +61,45 @@ class Site:
                 return (await front.job(self.job_id))["decisions"][-1]["comments"]
 
         return alone(read())
+
+    def edited(self, job_id: str) -> dict[str, str]:
+        """The files of the last decision of a job."""
+
+        async def read():
+            async with started(self._settings) as front:
+                files = (await front.job(job_id))["decisions"][-1]["files"]
+                return {
+                    path: (await front.services.blobs.get(digest)).decode()
+                    for path, digest in files.items()
+                }
+
+        return alone(read())
+
+    def paused(self, **files: str) -> str:
+        """A job that waits for a decision, with files. Returns its id."""
+
+        async def work():
+            async with started(self._settings) as front:
+                return await front.paused(files={f"src/{name}.py": files[name] for name in files})
+
+        return alone(work())
+
+    def put(self, path: str, text: str) -> None:
+        """Make the workspace of the job one file. Its review is open again then."""
+
+        async def work():
+            async with started(self._settings) as front:
+                services = front.services
+                review = (await services.store.load(self.job_id)).record.review
+                revise = {"action": "revise", "feedback": "Again."}
+                await front.client.post(f"/jobs/{self.job_id}/review", json=revise)
+                lease = await front.claim(self.job_id)
+                digest = await manifest.save(services.blobs, {path: text.encode()})
+                writes = Writes(workspace=digest, blobs=[digest])
+                await services.store.write(self.job_id, lease.epoch, writes)
+                done(await services.operations.pause(lease, replace(review, id="r2")))
+
+        alone(work())
 
     def revise(self, old: bytes, new: bytes) -> None:
         """Open the next review, with another patch, as a worker does."""
@@ -206,4 +246,62 @@ def test_a_viewed_file_stays_marked_until_its_change_differs(site):
         expect(page.locator(".patch-tree a:visible")).to_have_text(["module_0.py"])
         page.get_by_label("Filter the files").fill("")
         expect(page.locator(".patch-files > details:visible")).to_have_count(30)
+        assert visitor.wrong == []
+
+
+@pytest.mark.matrix(every=2)
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", PHONE)])
+def test_a_person_edits_a_file_and_applies_suggestions(site, scheme, size):
+    job_id = site.paused(a="def f():\n    return 1\n")
+    display = {"color_scheme": scheme, "viewport": size}
+    with launched() as browser, visiting(browser, site.url, **display) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}")
+        assert page.locator("script[src*='editor.js']").count() == 0
+        page.get_by_role("link", name="Files", exact=True).click()
+        page.get_by_text("All files").first.click()
+        page.get_by_role("link", name="Edit src/a.py").click()
+        editor = page.get_by_role("textbox", name="src/a.py")
+        expect(editor).to_be_focused()
+        page.keyboard.press("ControlOrMeta+End")
+        page.keyboard.type("def g():\n    return 2\nauto")
+        expect(editor).to_contain_text("    auto")
+        page.keyboard.press("ControlOrMeta+z")
+        page.keyboard.press("ControlOrMeta+y")
+        assert faults(page) == []
+        pictured(page, f"edit-{scheme}-{size['width']}")
+        page.reload()
+        expect(editor).to_contain_text("    auto")
+        page.get_by_role("button", name="Save and verify").click()
+        page.wait_for_url(f"**/app/jobs/{job_id}")
+        text = "def f():\n    return 1\ndef g():\n    return 2\n    auto"
+        assert site.edited(job_id) == {"src/a.py": text}
+        assert page.evaluate("Object.keys(localStorage).filter(k => k.includes('draft'))") == []
+        assert visitor.wrong == []
+
+
+def test_a_suggestion_keeps_its_indentation_and_is_applied_at_once(site):
+    site.put(FIRST, CODE)
+    with launched() as browser, visiting(browser, site.url) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = opened(visitor, f"/app/jobs/{site.job_id}/changes")
+        apply = page.get_by_role("button", name="Apply the suggestions")
+        expect(apply).to_be_hidden()
+        page.locator(f'details[data-path="{FIRST}"] .d-same').first.click(position={"x": 4, "y": 8})
+        page.get_by_role("button", name="Suggest a change").click()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("End")
+        page.keyboard.type("  # first\n    pass")
+        assert faults(page) == []
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".remark.draft")).to_contain_text("    pass")
+        apply.click()
+        page.wait_for_url(f"**/app/jobs/{site.job_id}")
+        (text,) = site.edited(site.job_id).values()
+        lines = zip(CODE.split("\n"), text.split("\n"), strict=False)
+        number, (before, after) = next(
+            pair for pair in enumerate(lines) if pair[1][0] != pair[1][1]
+        )
+        assert after == f"{before}  # first"
+        assert text.split("\n")[number + 1] == "    pass"
         assert visitor.wrong == []

@@ -20,6 +20,7 @@ from api.schemas.job_request import RetryRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
 from jobs.blobs import manifest
+from jobs.model.review import ReviewKind
 from jobs.view.work import find_run
 
 router = APIRouter(prefix="/jobs/{job_id}")
@@ -94,7 +95,9 @@ async def files(job_id: str, request: Request, services: ServicesDep, visitor: R
     workspace = await manifest.load(services.blobs, record.workspace)
     listed = sorted(workspace.files.items())
     links = sorted(workspace.links.items())
-    return await render_part(request, "files.html", visitor, job_id, files=listed, links=links)
+    may_edit = visitor.may("review") and record.review and record.review.kind is ReviewKind.REVIEW
+    values = {"files": listed, "links": links, "may_edit": may_edit}
+    return await render_part(request, "files.html", visitor, job_id, **values)
 
 
 @router.get("/pictures/{digest}")

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from api import line_comments
-from api.changes import load_text
+from api import line_comments, problems
+from api.changes import MAX_COMPARED_BYTES, load_text
 from api.http.field_errors import refuse
 from api.pages.format import job_view
 from api.pages.forms import as_request, form_values
 from api.pages.inbox import path_after_decision
 from api.pages.rendering import go_to, render_part
 from api.pages.visitor import Reader, Reviewer
+from api.problems import RefusedRequest
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
-from api.services import ServicesDep, find_job
+from api.services import Services, ServicesDep, find_job
 from api.submission.decisions import apply_decision
+from jobs.blobs import manifest
+from jobs.model.record import JobRecord
 from jobs.view.job import render_job
 
 router = APIRouter(prefix="/jobs/{job_id}/review")
@@ -37,6 +40,9 @@ async def decide(
     values = {name: form[name] for name in DECISION_FIELDS if name in form}
     if form.get(COMMENTS):
         values[COMMENTS] = _parse_comments(form[COMMENTS])
+    if path := form.get("path"):
+        _, end = await _load_lines(services, loaded.record, path)
+        values["files"] = {path: form.get("text", "").replace("\n", end)}
     decision = as_request(ReviewRequest, values)
     await apply_decision(services, visitor.credential, loaded, decision)
     return go_to(request, await path_after_decision(request, services, visitor, loaded.record))
@@ -56,10 +62,38 @@ def _parse_comments(text: str) -> list[dict[str, Any]]:
 
 
 @router.get("/edit")
-async def edit(job_id: str, request: Request, services: ServicesDep, visitor: Reader) -> Response:
-    """The form to edit the last Python program that ran; it is empty if only commands ran."""
+async def edit(
+    job_id: str,
+    request: Request,
+    services: ServicesDep,
+    visitor: Reader,
+    path: Annotated[str, Query(max_length=4_096)] = "",
+) -> Response:
+    """The form to edit a file, or without a path the last Python program that ran; that is empty if
+    only commands ran."""
     story = await job_view.load_story(services, visitor, job_id)
     job = render_job(story.record, story.events, story.charges, story.now)
-    programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
-    code = await load_text(services.blobs, programs[-1]) if programs else ""
-    return await render_part(request, "review_edit.html", visitor, job_id, job=job, code=code)
+    if path:
+        code, _ = await _load_lines(services, story.record, path)
+    else:
+        programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
+        code = await load_text(services.blobs, programs[-1]) if programs else ""
+    values = {"job": job, "code": code, "path": path}
+    return await render_part(request, "review_edit.html", visitor, job_id, **values)
+
+
+async def _load_lines(services: Services, record: JobRecord, path: str) -> tuple[str, str]:
+    """The text of a file of the work with line feeds, as a form has it, and the line end of the
+    file. Raises RefusedRequest: 404, 422 if a form would change more than a person does."""
+    entry = (await manifest.load(services.blobs, record.workspace)).files.get(path)
+    if entry is None:
+        raise RefusedRequest(problems.NOT_FOUND, "the work has no such file")
+    content = await services.blobs.get(entry.digest) if entry.size <= MAX_COMPARED_BYTES else b"\0"
+    text = content.decode(errors="replace")
+    end = "\r\n" if "\r\n" in text else "\n"
+    plain = text.replace(end, "\n")
+    if "\0" in text or "\r" in plain or plain.replace("\n", end).encode() != content:
+        advice = f"use fettle review {record.id} edit --file PATH"
+        message = f"it is large, is not UTF-8 text, or has mixed line ends: {advice}"
+        refuse([FieldError(field="path", message=message)])
+    return plain, end

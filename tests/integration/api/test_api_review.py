@@ -570,7 +570,7 @@ async def test_suggestions_become_an_edit(front):
         ([suggests(9, "x")], "the file has 1 lines, so it has no line 9"),
         ([suggests(1, "x"), suggests(1, "y")], "two suggestions replace line 1"),
         ([suggests(1, "x", side="old")], "a suggestion is on a line after the change"),
-        ([suggests(1, "x", path="b.py")], "the work has no text file b.py"),
+        ([suggests(1, "x", path="b.py")], "b.py: the work has no text file"),
         ([suggests(1, "a = 1")], "the edit changes no file"),
     ],
 )

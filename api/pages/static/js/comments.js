@@ -19,7 +19,7 @@
     const comments = [];
     for (const line of (field()?.value ?? "").split("\n")) {
       const match = line.match(WRITTEN);
-      if (/^\s/.test(line) && comments.length) comments.at(-1).text += `\n${line.trim()}`;
+      if (/^\s/.test(line) && comments.length) comments.at(-1).text += `\n${line.replace(/^ {1,2}/, "")}`;
       else if (match) comments.push({ at: locationText(match[1], match[2], match[3]), text: match[4].trim() });
       else if (line.trim()) comments.push({ at: "", text: line });
     }
@@ -60,6 +60,8 @@
     document.querySelectorAll("#how-to-comment").forEach((help) => { help.hidden = false; });
     document.querySelectorAll(".remark.draft").forEach((remark) => remark.remove());
     const comments = read().filter((comment) => comment.at);
+    const suggests = comments.some(({ text }) => text.includes("```suggestion"));
+    document.querySelectorAll("[data-apply]").forEach((apply) => { apply.hidden = !suggests; });
     const count = comments.length ? ` (${comments.length} comment${comments.length > 1 ? "s" : ""})` : "";
     document.querySelectorAll("[data-comments]").forEach((label) => { label.textContent = count; });
     if (!comments.length) return;
@@ -98,7 +100,13 @@
       set(at, text.value);
     };
     const buttons = createElement("span", "buttons");
+    const suggest = () => {
+      text.value = `${text.value}\n\`\`\`suggestion\n${line.textContent.slice(1)}\n\`\`\``.trimStart();
+      text.rows = text.value.split("\n").length + 1;
+      text.focus();
+    };
     buttons.append(button("Add the comment", save, "button primary"), button("Back", close));
+    if (!line.matches(".d-removed, .left")) buttons.append(button("Suggest a change", suggest));
     box.append(text, buttons);
     below(line).after(box);
     box.addEventListener("keydown", (event) => {
