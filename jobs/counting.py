@@ -11,6 +11,8 @@ A day (UTC) is a flat table of counts by name, the parts of a name joined by "|"
 | success|unapproved | jobs that succeeded without approval, because their request allows it |
 | verified|STATUS | verifications, which have no other count |
 | revisions|N | jobs by passes of the executor, MANY and more together |
+| difficulty|LEVEL, difficulty_approved|LEVEL | jobs that the router sent to a model, by difficulty |
+| difficulty_cost|LEVEL | their cost, as cost|MODEL |
 | runs|succeeded/failed, failure|CLASS | runs, and the classes of their failures |
 | calls|MODEL, unpriced|MODEL, unreported|MODEL | model calls, those with no known price, with no usage |
 | input|MODEL, output|MODEL | tokens |
@@ -73,7 +75,9 @@ def count_change(
         attempt_events = events_since_restart(_events_of_attempts(events))
         counts.update(_count_end(change.after))
         counts.update(_count_work(change.after, attempt_events))
-        counts.update(count_charges(charges))
+        spent = count_charges(charges)
+        counts.update(spent)
+        counts.update(_count_difficulty(change.after, events, spent))
         for stage, ms in _stage_times(change.after, attempt_events).items():
             counts.update({f"stage_ms|{stage}": ms, f"stage_jobs|{stage}": 1})
     return counts
@@ -120,6 +124,19 @@ def _count_work(after: JobRecord, events: Sequence[Event]) -> Counts:
         repaired = any(not run.get("succeeded") for run in runs)
         counts[f"success|{_success_kind(after, repaired=repaired)}"] = 1
     return counts
+
+
+def _count_difficulty(after: JobRecord, events: Sequence[Event], spent: Counts) -> Counts:
+    routed = [event.data["difficulty"] for event in events if event.kind == "routed"]
+    if not routed:
+        return {}
+    is_approved = after.status is Status.SUCCEEDED and not after.unapproved
+    cost = sum(count for name, count in spent.items() if name.startswith("cost|"))
+    return {
+        f"difficulty|{routed[-1]}": 1,
+        f"difficulty_approved|{routed[-1]}": int(is_approved),
+        f"difficulty_cost|{routed[-1]}": cost,
+    }
 
 
 def _success_kind(after: JobRecord, *, repaired: bool) -> str:

@@ -63,6 +63,10 @@ class WorkerFigures:
             "Jobs that this worker ended without an approval: failed, or accepted",
             "end",
         )
+        self._overrides = self._counter(
+            "fettle_job_overrides_total",
+            "Jobs that this worker ended with an approval that overrode the evidence",
+        )
         self._started = self._histogram(
             "fettle_job_start_seconds", "From a job's submission to its first attempt", WAITS
         )
@@ -108,6 +112,8 @@ class WorkerFigures:
             self._failures.labels(str(after.reason)).inc()
         if after.unapproved:
             self._unapproved.labels(_UNAPPROVED[after.status]).inc()
+        if after.status is Status.SUCCEEDED and after.override:
+            self._overrides.inc()
         is_first_start = after.status is Status.RUNNING and after.attempts == 1
         if is_first_start and after.claimed_at is not None:
             self._started.observe(max(after.claimed_at - after.created_at, 0) / 1000)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -30,6 +32,7 @@ class Table(StrEnum):
     REASONS = "reasons"
     WAITS = "waits"
     STAGES = "stages"
+    DIFFICULTIES = "difficulties"
 
 
 COLUMNS = {
@@ -46,6 +49,7 @@ COLUMNS = {
     Table.REASONS: ("reason", "jobs"),
     Table.WAITS: ("up_to_seconds", "reviews"),
     Table.STAGES: ("stage", "jobs", "seconds", "mean_seconds"),
+    Table.DIFFICULTIES: ("difficulty", "jobs", "approved", "mean_cost_usd"),
 }
 
 
@@ -70,11 +74,18 @@ async def stats(
     """
     counts = await read(services, caller.tenant, days)
     if form == "csv":
-        rows = stats_view.stats_table(table, counts)
-        return as_csv(f"fettle-{table}", COLUMNS[table], rows)
-    standing = await services.store.counts_of_tenant(caller.tenant)
-    totals = stats_view.render_stats(counts, {str(status): n for status, n in standing.items()})
-    return as_json(Stats.model_validate(totals))
+        return as_csv(f"fettle-{table}", COLUMNS[table], stats_view.TABLES[table](counts))
+    return as_json(Stats.model_validate(await totals(services, caller.tenant, counts)))
+
+
+async def totals(services: Services, tenant: str, counts: Mapping[str, Counts]) -> dict[str, Any]:
+    """The fields of Stats."""
+    standing, workers = await asyncio.gather(
+        services.store.counts_of_tenant(tenant), services.store.workers()
+    )
+    stats = stats_view.render_stats(counts, {str(status): n for status, n in standing.items()})
+    announced = workers[0].get("models", {}) if workers else {}
+    return {**stats, "savings": stats_view.savings(stats["models"], announced)}
 
 
 async def read(services: Services, tenant: str, days: int) -> dict[str, Counts]:

@@ -86,6 +86,23 @@ class Stage(ResponseModel):
     mean_seconds: float
 
 
+class DifficultyRow(ResponseModel):
+    """The jobs with `model: auto` of a difficulty."""
+
+    difficulty: str = Field(description="as the router saw it: simple, medium or hard")
+    jobs: int
+    approved: int
+    mean_cost_usd: Usd
+
+
+class Savings(ResponseModel):
+    """An estimate: the tokens of the other models at the strongest model's present price, less
+    their own cost."""
+
+    model: str = Field(description="the strongest model of the executor's escalation")
+    usd: Usd = Field(description="negative if the strongest model is cheaper")
+
+
 class Stats(ResponseModel):
     """Totals over the jobs that ended on these days."""
 
@@ -102,3 +119,5 @@ class Stats(ResponseModel):
     waits: WaitingTimes
     decisions: dict[str, int] = Field(description="decisions by their action")
     stages: list[Stage] = Field(description="time by stage")
+    difficulties: list[DifficultyRow] = Field(default=[], description="by difficulty")
+    savings: Savings | None = Field(None, description="null: no escalation, or an unknown price")

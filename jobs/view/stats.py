@@ -6,7 +6,7 @@ Money is a decimal string in US dollars, durations are seconds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -21,9 +21,7 @@ Row = dict[str, Any]
 
 def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) -> dict[str, Any]:
     """All statistics of `days`. `current_counts`: the present number of jobs by status."""
-    total = Counter[str]()
-    for counts in days.values():
-        total.update(counts)
+    total = _total(days)
     return {
         "now": dict(current_counts),
         "days": by_day(days),
@@ -38,33 +36,15 @@ def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) 
         "waits": waits(total),
         "decisions": _counts_of(total, "decided"),
         "stages": stages(total),
+        "difficulties": difficulties(total),
     }
 
 
-def stats_table(name: str, days: Mapping[str, Counts]) -> list[Row]:
-    """The rows of a table of TABLES. All rows have the same columns."""
+def _total(days: Mapping[str, Counts]) -> Counts:
     total = Counter[str]()
     for counts in days.values():
         total.update(counts)
-    match name:
-        case "days":
-            return by_day(days)
-        case "cost":
-            return cost_by_day(days)
-        case "revisions":
-            return revisions(total)
-        case "failures":
-            return failures(total)
-        case "reasons":
-            return reasons(total)
-        case "waits":
-            return waits(total)["buckets"]  # type: ignore[no-any-return]
-        case "stages":
-            return stages(total)
-    raise ValueError(f"there is no table {name}")
-
-
-TABLES = ("days", "cost", "revisions", "failures", "reasons", "waits", "stages")
+    return total
 
 
 def by_day(days: Mapping[str, Counts]) -> list[Row]:
@@ -140,6 +120,46 @@ def stages(counts: Counts) -> list[Row]:
     ]
 
 
+def difficulties(counts: Counts) -> list[Row]:
+    """Jobs by the difficulty that the router saw, with the mean of their costs."""
+    jobs, approved = _counts_of(counts, "difficulty"), _counts_of(counts, "difficulty_approved")
+    cost = _counts_of(counts, "difficulty_cost")
+    return [
+        {
+            "difficulty": level,
+            "jobs": jobs[level],
+            "approved": approved.get(level, 0),
+            "mean_cost_usd": format_cost(cost.get(level, 0) // jobs[level]),
+        }
+        for level in ("simple", "medium", "hard")
+        if level in jobs
+    ]
+
+
+def savings(models: Sequence[Row], announced: Mapping[str, Any]) -> Row | None:
+    """The cost of the tokens of all other models at the price of the strongest model of the
+    executor's chain, less their own cost. None: there is no escalation, or a price is unknown.
+
+    `models`: rows of `_models`. Calls of an unknown price are left out. `announced`: the models of
+    a worker, see `worker.background.announcement`.
+    """
+    levels = announced.get("roles", {}).get("executor", ())
+    strongest = levels[-1][0] if len(levels) > 1 else None
+    offered = {model["name"]: model for model in announced.get("offered", ())}
+    prices = [offered.get(strongest, {}).get(name) for name in ("input_usd", "output_usd")]
+    if strongest is None or None in prices:
+        return None
+    input_usd, output_usd = (Decimal(str(price)) / 1_000_000 for price in prices)
+    saved = sum(
+        row["input_tokens"] * input_usd
+        + row["output_tokens"] * output_usd
+        - Decimal(row["cost_usd"])
+        for row in models
+        if row["model"] != strongest and not row["unpriced_calls"]
+    )
+    return {"model": strongest, "usd": f"{Decimal(saved).normalize():f}"}
+
+
 def format_cost(count: int) -> str:
     """A counted cost as an exact decimal string."""
     return f"{(Decimal(count) / UNITS_PER_DOLLAR).normalize():f}"
@@ -190,3 +210,16 @@ def _quantile(tally: Sequence[int], share: float) -> float | None:
             return start + (end - start) * (rank - lower_ranks) / count
         lower_ranks += count
     return float(WAIT_BUCKETS[-1])
+
+
+TABLES: Mapping[str, Callable[[Mapping[str, Counts]], list[Row]]] = {
+    "days": by_day,
+    "cost": cost_by_day,
+    "revisions": lambda days: revisions(_total(days)),
+    "failures": lambda days: failures(_total(days)),
+    "reasons": lambda days: reasons(_total(days)),
+    "waits": lambda days: list(waits(_total(days))["buckets"]),
+    "stages": lambda days: stages(_total(days)),
+    "difficulties": lambda days: difficulties(_total(days)),
+}
+"""The rows of each table. All rows of a table have the same columns."""

@@ -493,11 +493,10 @@ def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
 
 
 SECTIONS = ("", "#evidence", "#activity", "#files")
-ON_A_PHONE = ("/app", *[f"/app/jobs/{{review}}{section}" for section in SECTIONS])
+ON_A_PHONE = ("/app", "/app/stats", *[f"/app/jobs/{{review}}{section}" for section in SECTIONS])
 PAGES = (
     *ON_A_PHONE,
     "/app/new",
-    "/app/stats",
     "/app/system",
     "/app/audit",
     "/app/access",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -78,14 +79,19 @@ async def stats_page(services: ServicesDep, visitor: Reader, days: Days = 30) ->
     """The page."""
     tenant = visitor.credential.tenant
     counts = await stats_api.read(services, tenant, days)
-    standing = await services.store.counts_of_tenant(tenant)
-    stats = stats_view.render_stats(
-        counts, {str(status): count for status, count in standing.items()}
-    )
+    stats = await stats_api.totals(services, tenant, counts)
     costs = by_model(stats["cost"], list(counts))
-    reasons = stats_view.stats_table("reasons", counts)
+    reasons = stats_view.TABLES["reasons"](counts)
+    next_days = {day: str(date.fromisoformat(day) + timedelta(days=1)) for day in counts}
     return render_page(
-        "stats.html", visitor, stats=stats, costs=costs, reasons=reasons, days=days, spans=SPANS
+        "stats.html",
+        visitor,
+        stats=stats,
+        costs=costs,
+        reasons=reasons,
+        days=days,
+        spans=SPANS,
+        next_days=next_days,
     )
 
 

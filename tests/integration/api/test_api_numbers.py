@@ -28,7 +28,11 @@ async def work(front, *runs, cost: str | None = "0.000001") -> None:
     call = {"role": "critic", "seconds": 0.5, "model": "groq:m"}
     facts = [("run_finished", run) for run in runs]
     await front.add_events(
-        lease, *facts, ("model_called", call), charges=[charge("a", "critic", cost)]
+        lease,
+        ("routed", {"difficulty": "simple"}),
+        *facts,
+        ("model_called", call),
+        charges=[charge("a", "critic", cost)],
     )
     done(await front.services.operations.fail(lease, Reason.UNAPPROVED, "no"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import re
 import time
 from dataclasses import fields
@@ -602,6 +603,25 @@ async def test_system_and_numbers_have_pages(front):
         assert table.headers["content-type"].startswith("text/csv")
         assert len(table.text.splitlines()) == 8
         assert (await visit.get("/app/stats?days=0")).status_code == 422
+
+
+async def test_the_stats_hide_days_without_jobs_and_link_to_the_jobs_of_a_day(front):
+    failed = await front.submit()
+    lease = await front.claim(failed)
+    await front.add_events(lease, ("routed", {"difficulty": "hard"}))
+    done(await front.services.operations.fail(lease, Reason.UNAPPROVED, "no"))
+    await front.submit()  # it waits
+    async with visiting(front.app) as visit:
+        page = (await visit.get("/app/stats?days=7")).text
+        assert page.count("<tr hidden>") == 6 + 7, "only today has a job, and no day has costs"
+        assert re.search(r'<th scope="row">hard</th><td[^>]*>1</td><td[^>]*>0</td>', page)
+        assert 'href="/app?status=queued"' in page
+        (href,) = re.findall(r'<a href="(/app\?status=failed[^"]*)">1</a>', page)
+        listed = await visit.get(html.unescape(href))
+        assert listed.status_code == 200
+        assert re.findall(r'href="/app/jobs/(\w{20})"', listed.text) == [failed]
+        day_link = re.findall(r'<a href="(/app\?from=[^"]*)">20', page)[0]
+        assert failed in (await visit.get(html.unescape(day_link))).text
 
 
 async def test_an_internal_error_is_a_page_too(front, monkeypatch):

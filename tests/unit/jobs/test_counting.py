@@ -12,6 +12,7 @@ from jobs.model.record import Reason
 from jobs.model.review import Action
 from jobs.store import Charge
 from jobs.transitions import lifecycle
+from jobs.view.stats import render_stats, savings
 
 SECOND = 1_000
 
@@ -71,6 +72,38 @@ def test_money_is_counted_exactly_and_unknown_prices_are_counted_separately():
     assert (counts["unpriced|x:y"], counts["calls|x:y"]) == (1, 1)
     assert "cost|x:y" not in counts
     assert (counts["unreported|x:z"], counts["unpriced|x:z"]) == (1, 0)
+
+
+def test_jobs_that_the_router_saw_are_counted_by_difficulty():
+    charges = [Charge("a", "critic", "groq:m", 1, 1, "0.1"), Charge("b", "x", "x:y", 1, 1, "0.2")]
+    routed = ("routed", {"difficulty": "hard"})
+    approved = counts_at_end(routed, charges=charges)
+    assert approved["difficulty_cost|hard"] == 300_000_000_000
+    unapproved = counts_at_end(routed, result=replace(RESULT, approved_by=None))
+    assert [counts["difficulty_approved|hard"] for counts in (approved, unapproved)] == [1, 0]
+    stats = render_stats({"d1": approved, "d2": unapproved, "d3": counts_at_end()}, {})
+    row = {"difficulty": "hard", "jobs": 2, "approved": 1, "mean_cost_usd": "0.15"}
+    assert stats["difficulties"] == [row]
+
+
+def test_savings_compare_with_the_strongest_model_of_the_escalation():
+    charges = [
+        Charge("a", "executor", "groq:small", 1_000_000, 100_000, "0.5"),
+        Charge("b", "executor", "groq:large", 1_000_000, 100_000, "9"),
+        Charge("c", "executor", "x:unknown", 1_000_000, 100_000, None),
+    ]
+    models = render_stats({"d1": counts_at_end(charges=charges)}, {})["models"]
+    large = {"name": "groq:large", "input_usd": "3", "output_usd": "10"}
+    levels = [["groq:small"], ["groq:large", "groq:small"]]
+    announced = {"roles": {"executor": levels}, "offered": [large]}
+    assert savings(models, announced) == {"model": "groq:large", "usd": "3.5"}
+    for lacking in (
+        {},
+        {"roles": {"executor": levels[:1]}, "offered": [large]},
+        {"roles": {"executor": levels}, "offered": [{**large, "output_usd": None}]},
+        {"roles": {"executor": levels}},
+    ):
+        assert savings(models, lacking) is None
 
 
 def test_time_is_counted_by_stage():

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from prometheus_client import CollectorRegistry
+from support.jobs.job_examples import NOW, RESULT, claimed, queued
 
 from api.metrics import Metrics
+from jobs.transitions import lifecycle
+from jobs.transitions.change import Change
 from sandbox.protocol import PoolCount
 from settings.sandbox import REPOSITORY
 from worker.adapters.sandbox import watch_pool
@@ -95,6 +99,15 @@ def test_a_worker_that_drains_or_has_no_sandbox_is_not_ready() -> None:
     worker.draining = True
     assert worker.health.not_ready() == "the worker is stopping"
     assert worker.health.not_alive() == ""
+
+
+def test_an_approval_against_the_evidence_is_counted_at_the_end() -> None:
+    figures = WorkerFigures(slots=1)
+    for result in (RESULT, replace(RESULT, approved_by="ann", override=True)):
+        change = lifecycle.succeed(claimed(queued()), NOW, result=result)
+        assert isinstance(change, Change)
+        figures.changed(change)
+    assert figures.registry.get_sample_value("fettle_job_overrides_total") == 1
 
 
 def test_the_page_for_operators_names_exactly_the_existing_metrics() -> None:
