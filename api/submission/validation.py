@@ -206,18 +206,12 @@ def approver_errors(
     not, each key that could approve it. `earlier` are the authors of the earlier job."""
     if not spec.review or (spec.approvals < 2 and spec.review_rules is None):
         return
-    fault = "may approve its work, so its review could never end"
-    first = "the first key (FETTLE_API_KEY)"
-    if any(author.is_first_key for author in earlier):
+    if any(author.is_first_key for author in (submitter, *earlier)):
         message = (
-            f"{first} is an author of the earlier job, and no key that it has made {fault}: submit "
-            "a new job with a person's key"
-        )
-        yield FieldError(field="approvals", message=message)
-    elif submitter.is_first_key:
-        message = (
-            f"{first} would be an author, and no key that it has made {fault}: use a person's key "
-            "(fettle keys create NAME --person PERSON)"
+            f"{f'by {spec.review_rules}, ' if spec.review_rules else ''}other persons than the "
+            "authors approve, the first key (FETTLE_API_KEY) is an author, and no key that it has "
+            "made may approve its work: submit a new job with a person's key (fettle keys create "
+            "NAME --person PERSON)"
         )
         yield FieldError(field="approvals", message=message)
 

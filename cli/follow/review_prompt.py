@@ -95,6 +95,11 @@ def draw(screen: Screen, data: bytes) -> None:
         screen.picture(drawn)
 
 
+def needs_remark(job: Job) -> bool:
+    """Whether a review rule requires a remark with each approval."""
+    return bool((job["spec"].get("review_rules") or {}).get("remark"))
+
+
 def last_program(service: Service, job: Job) -> str:
     """The complete last Python program that ran, which an edit replaces; empty if only commands
     ran."""
@@ -134,8 +139,7 @@ def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     decision: dict[str, Any] = {}
     offered, doubt = choices(review), override_question(review)
     decision |= _decision(screen, offered, doubt, lambda: last_program(service, job))
-    needs_remark = (job["spec"].get("review_rules") or {}).get("remark")
-    if decision["action"] == "approve" and needs_remark and "feedback" not in decision:
+    if decision["action"] == "approve" and "feedback" not in decision and needs_remark(job):
         decision["feedback"] = _answer("a remark on the approval: ")
     work = review["payload"]
     has_lines = work.get("patch") or (not job["spec"].get("repo") and work.get("artifacts"))

@@ -25,6 +25,7 @@ ABOUT_TIMES_OF_REVIEWS = {
     "review_escalate_seconds",
     "questions_expire_seconds",
     "approvals",
+    "review_rules",
 }
 """A replay decides each review at once, as in the original job."""
 OF_JOBS_THAT_ARE_REFUSED = {"max_cost_usd", "max_tokens", "conversation_id", "rebase", "retry_of"}

@@ -265,7 +265,7 @@ async def test_the_first_key_cannot_submit_work_that_needs_two_approvals(front):
     request = {"task": "x", "review": True, "approvals": 2}
     field, message = await refusal_of(await front.client.post("/jobs", json=request))
     assert field == "approvals"
-    assert "use a person's key (fettle keys create" in message
+    assert "submit a new job with a person's key (fettle keys create" in message
     own_job = await front.submit(review=True)
     await front.client.post(f"/jobs/{own_job}/cancel")
     async with people(front, "ada") as (ada,):
@@ -278,7 +278,7 @@ async def test_the_first_key_cannot_submit_work_that_needs_two_approvals(front):
         assert "edit with a person's key" in edit.json()["detail"]
         await ada.post(f"/jobs/{job_id}/cancel")
         again = await front.client.post(f"/jobs/{job_id}/retry")
-        assert "use a person's key" in (await refusal_of(again))[1]
+        assert "with a person's key" in (await refusal_of(again))[1]
         assert (await ada.post(f"/jobs/{job_id}/retry")).status_code == 202
 
 
@@ -490,7 +490,7 @@ async def test_a_review_rule_is_shown_enforced_and_on_record(redis_url, tmp_path
     ):
         labels = {"labels": ["payments"]}
         first_key = await front.client.post("/jobs", json={"task": "x", **labels})
-        assert "use a person's key" in (await refusal_of(first_key))[1]
+        assert "by the rule 'payments', other persons" in (await refusal_of(first_key))[1]
         unreviewed = await front.job(await front.submit(by=ada, **labels))
         assert unreviewed["spec"]["review"]
         rules = {"names": ["payments"], "approvers": [["Grace Hopper"]]}

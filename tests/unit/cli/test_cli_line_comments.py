@@ -75,3 +75,17 @@ def test_the_prompt_asks_for_comments_if_files_are_changed(monkeypatch, capsys, 
     (comment,) = service.decision["comments"]
     assert comment == {"path": "a.py", "line": 2, "side": "new", "text": "Why?"}
     assert "please PATH:LINE: TEXT" in capsys.readouterr().out
+
+
+def test_the_prompt_asks_for_the_remark_that_a_review_rule_requires(monkeypatch):
+    typed = ["approve", "I have read it."]
+    monkeypatch.setattr(review_prompt, "ask_line", lambda _question: typed.pop(0))
+    monkeypatch.setattr(review_prompt, "show", lambda *_: None)
+    service = Tiny()
+    review = {"id": "r1", "digest": "d", "kind": "review", "payload": {}}
+    spec = {"review_rules": {"names": ["payments"], "approvers": [], "remark": True}}
+    review_prompt.ask(service, {"id": "j1", "spec": spec, "review": review}, Screen())
+    assert (service.decision["action"], service.decision["feedback"]) == (
+        "approve",
+        "I have read it.",
+    )
