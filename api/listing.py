@@ -45,7 +45,7 @@ class JobFilters:
     start: Annotated[Time, Query(alias="from")] = None
     end: Annotated[Time, Query(alias="to")] = None
     kind: Annotated[JobKind | None, EMPTY_IS_NONE] = None
-    waiting: Annotated[Literal["me"] | None, EMPTY_IS_NONE] = None
+    waiting: Annotated[Literal["me", "mine"] | None, EMPTY_IS_NONE] = None
     override: Annotated[Literal["true"] | None, EMPTY_IS_NONE] = None
     sort: Annotated[Literal["newest", "oldest"] | None, EMPTY_IS_NONE] = None
 
@@ -83,6 +83,7 @@ async def read_page(
             override=filters.override is not None,
             waits_for=await keys_of_same_person(services, caller) if filters.waiting else None,
             order=Order.WAIT,
+            assignee=caller.person if filters.waiting == "mine" else "",
             period=period,
             oldest_first=None if filters.sort is None else filters.sort == "oldest",
             **listed,

@@ -23,7 +23,7 @@ from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
 from jobs.transitions import lifecycle, rebase, retry
 from jobs.transitions.lifecycle import Change, Policy, Refusal, Submitter
-from jobs.transitions.reviews import list_authors
+from jobs.transitions.reviews import assign, list_authors
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,17 @@ class Operations:
         """
         decide = partial(lifecycle.decide, decision=decision, same_person=same_person)
         return await self._commits.change(job_id, decide, loaded_before=loaded)
+
+    async def assign(self, job_id: str, assignee: str, actor: Actor) -> JobRecord | Refusal:
+        """Record the person who looks after the open review; '': no person."""
+        change = partial(
+            assign,
+            assignee=assignee,
+            by=actor.name,
+            key_id=actor.key_id,
+            person=actor.person,
+        )
+        return await self._commits.change(job_id, change)
 
     async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:
         """End a job for good, from any state that is not final."""

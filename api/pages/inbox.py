@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
 from fastapi import Depends, Query, Request
@@ -24,24 +24,22 @@ MAX_ROWS = 100
 class InboxView:
     """An inbox as its address names it."""
 
-    order: Order = Order.WAIT
+    order: Annotated[Order, Query()] = Order.WAIT
+    mine: Annotated[bool, Query(description="only the reviews that the visitor has claimed")] = (
+        False
+    )
 
-    @property
-    def path(self) -> str:
-        """The address of the inbox."""
-        return "/app/inbox" if self.order is Order.WAIT else f"/app/inbox?order={self.order}"
+    def path(self, page: str = "/app/inbox", **changed: Any) -> str:
+        """The address of the inbox, or of a `page` that is opened from it, such as a job's."""
+        view = replace(self, **changed)
+        return f"{page}?order={view.order}{'&mine=1' if view.mine else ''}"
 
-    def job_path(self, job_id: str) -> str:
-        """The address of a job's page that was opened from this inbox."""
-        return f"/app/jobs/{job_id}?inbox={self.order}"
-
-
-async def inbox_view(order: Annotated[Order, Query()] = Order.WAIT) -> InboxView:
-    """A dependency: the inbox that the request names."""
-    return InboxView(order)
+    def assignee(self, visitor: Visitor) -> str:
+        """The person who has claimed the reviews of this inbox; '': any or no person."""
+        return visitor.credential.person if self.mine else ""
 
 
-InboxDep = Annotated[InboxView, Depends(inbox_view)]
+InboxDep = Annotated[InboxView, Depends()]
 
 
 async def read_waiting(
@@ -53,7 +51,12 @@ async def read_waiting(
     person_keys = await keys_of_same_person(services, visitor.credential)
     tenant = visitor.credential.tenant
     return await services.store.page(
-        tenant, limit=limit, offset=0, waits_for=person_keys, order=view.order
+        tenant,
+        limit=limit,
+        offset=0,
+        waits_for=person_keys,
+        order=view.order,
+        assignee=view.assignee(visitor),
     )
 
 
@@ -69,12 +72,14 @@ async def path_after_decision(
     if view is None:
         return job_page
     person_keys = await keys_of_same_person(services, visitor.credential)
-    inbox = await services.store.inbox(visitor.credential.tenant, person_keys, view.order)
+    inbox = await services.store.inbox(
+        visitor.credential.tenant, person_keys, view.order, view.assignee(visitor)
+    )
     review = WaitingReview.of(decided)
     if review in inbox.entries:  # for example, a vote was withdrawn
         return job_page
     following = next_after(review, inbox.entries, view.order)
-    return view.job_path(following.job_id) if following else view.path
+    return view.path(f"/app/jobs/{following.job_id}") if following else view.path()
 
 
 def _opened_from(request: Request) -> InboxView | None:
@@ -83,6 +88,6 @@ def _opened_from(request: Request) -> InboxView | None:
     page = request.headers.get("hx-current-url") or request.headers.get("referer", "")
     try:
         query = parse_qs(urlsplit(page).query)
-        return InboxView(Order(query.get("inbox", [""])[-1]))
+        return InboxView(Order(query.get("order", [""])[-1]), "mine" in query)
     except ValueError:  # no address, or no order
         return None

@@ -148,7 +148,8 @@ async def listing(
     number of jobs, in their order: beyond it, `total` is a lower bound and `total_exact` is false.
     A key has a limit of concurrent searches (429).
     `waiting=me` lists the reviews that you may decide, the longest wait first. It leaves out your
-    own jobs where two others have to approve them, and those that you have approved.
+    own jobs where two others have to approve them, and those that you have approved. `waiting=mine`
+    lists those of them that you have claimed.
     `override=true` lists jobs with an approval that overrode their evidence. Jobs that are not
     tasks are listed by their `kind`.
     """

@@ -16,9 +16,9 @@ from api.http.times import check_order, to_ms
 from api.line_comments import write_comments
 from api.openapi import as_table, body_responses, responses, with_body
 from api.schemas.job import JobReceipt
-from api.schemas.review import Decided, DecidedList, ReviewRequest
+from api.schemas.review import ClaimRequest, Decided, DecidedList, ReviewRequest
 from api.services import ServicesDep, find_job
-from api.submission.decisions import apply_decision
+from api.submission.decisions import apply_decision, claim_review
 from jobs.store import decisions
 from jobs.view.job import format_time
 
@@ -80,6 +80,24 @@ async def decide(
     loaded = await find_job(services, caller, job_id)
     decision, _ = await read_json(request, ReviewRequest, services.settings, FILES_ADVICE)
     return receipt(await apply_decision(services, caller, loaded, decision))
+
+
+@router.post(
+    "/jobs/{job_id}/review/claim",
+    operation_id="claim_review",
+    response_model=JobReceipt,
+    summary="Claim, assign or release a review",
+    responses=body_responses(problems.NOT_FOUND, problems.NO_OPEN_REVIEW),
+    openapi_extra=with_body(ClaimRequest),
+)
+async def claim(job_id: str, request: Request, services: ServicesDep, caller: Reviewer) -> Response:
+    """Say who looks after the review, so that two persons do not read the same work.
+
+    It is no lock: any reviewer may decide. The person stays when the job pauses again.
+    """
+    await find_job(services, caller, job_id)
+    claimed, _ = await read_json(request, ClaimRequest, services.settings)
+    return receipt(await claim_review(services, caller, job_id, claimed), 200)
 
 
 @router.get(

@@ -273,6 +273,7 @@ class Waiting(ResponseModel):
     waiting_seconds: float = Field(description="since it was opened")
     expires_at: Time | None = Field(description="null: never")
     expired: bool = Field(description="whether it has expired, and stays open")
+    assignee: str = Field("", description="the person who has claimed it; empty: no person")
     approvals: list[str] = Field(description="the authors of the approvals so far")
     approvals_needed: int = Field(description="the number of approvals that it takes")
     verdict: EvidenceData | None = Field(

@@ -143,6 +143,16 @@ class ReviewRequest(RequestModel):
         return self
 
 
+class ClaimRequest(RequestModel):
+    """The body of POST /jobs/{id}/review/claim."""
+
+    assignee: str = Field(
+        "me",
+        max_length=200,
+        description="`me`, or a person with a key that may review; empty releases the review",
+    )
+
+
 class Approval(ResponseModel):
     """An approval of a review that needs several."""
 
@@ -170,6 +180,7 @@ class Review(ResponseModel):
     opened_at: Time
     expires_at: Time | None = Field(None, description="when `on_expiry` applies; null: never")
     expired: bool = Field(False, description="it has expired, and stays open")
+    assignee: str = Field("", description="the person who has claimed it; empty: no person")
     digest: str = Field(
         "", description="SHA-256 of code, output and artifacts, which a decision can name"
     )

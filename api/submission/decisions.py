@@ -15,11 +15,13 @@ from api.http.field_errors import MAX_MESSAGE_CHARACTERS, refuse
 from api.problems import RefusedRequest
 from api.refusals import from_refusal
 from api.schemas.problem import FieldError
-from api.schemas.review import ReviewRequest, SentComment
+from api.schemas.review import ClaimRequest, ReviewRequest, SentComment
 from api.services import Services
 from api.submission.edits import store_edit
+from jobs.audit.entries import Actor
 from jobs.errors import NotShown
-from jobs.model.credentials import Credential
+from jobs.model.credentials import Credential, Scope
+from jobs.model.people import identity_of
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Comment, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_review
@@ -61,6 +63,33 @@ async def apply_decision(
         raise from_refusal(decided, **await _open_review(services, job_id, decided, decision))
     log.info("review decided", job_id=job_id, action=request.action, override=request.override)
     return decided
+
+
+async def claim_review(
+    services: Services, caller: Credential, job_id: str, request: ClaimRequest
+) -> JobRecord:
+    """Assign the open review to a person, or release it. Raises RefusedRequest: 409, 422."""
+    assignee = request.assignee.strip()
+    if assignee:
+        assignee = await _find_reviewer(services, caller, assignee)
+    claimed = await services.operations.assign(job_id, assignee, Actor.of(caller))
+    if isinstance(claimed, Refusal):
+        raise from_refusal(claimed)
+    return claimed
+
+
+async def _find_reviewer(services: Services, caller: Credential, name: str) -> str:
+    """The person of this name who may review. Raises RefusedRequest: 422."""
+    now, all_keys = await asyncio.gather(services.store.now(), services.credentials.list_all())
+    persons = {
+        identity_of(key.person): key.person
+        for key in all_keys
+        if key.tenant == caller.tenant and key.may(Scope.REVIEW) and key.is_valid(now)
+    }
+    persons |= {identity_of(known): caller.person for known in ("me", caller.person)}
+    if (person := persons.get(identity_of(name))) is None:
+        refuse([FieldError(field="assignee", message=f"no reviewer of the tenant is {name!r}")])
+    return str(person)
 
 
 def _check(request: ReviewRequest, review: Review, record: JobRecord, services: Services) -> None:

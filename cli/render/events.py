@@ -130,6 +130,12 @@ def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
 
 
+def _review_assigned(data: Data, _detail: Detail) -> Iterator[Part]:
+    by = signature(data["by"], data["person"])
+    act = f"assigned to {printable(data['assignee'])}" if data["assignee"] else "released"
+    yield Line("review", f"{act} by {by}", Tone.QUIET)
+
+
 def _vote_withdrawn(data: Data, _detail: Detail) -> Iterator[Part]:
     by = signature(data["by"], data.get("person"))
     count = f"{data['approvals']} of {data['approvals_needed']} approvals"
@@ -377,6 +383,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "review_expired": _review_expired,
     "review_reminded": _review_reminded,
     "review_escalated": _review_escalated,
+    "review_assigned": _review_assigned,
     "begun_anew": _begun_anew,
     "voted": _voted,
     "vote_withdrawn": _vote_withdrawn,

@@ -29,6 +29,8 @@ class EntryKind(StrEnum):
     DECIDED = "decided"
     """A person, or the expiry, closed a review. `override`: the approval overrode the evidence."""
     REVIEW_EXPIRED = "review_expired"
+    REVIEW_ASSIGNED = "review_assigned"
+    """A person claimed or released a review, or assigned it to a person."""
     JOB_CANCELLED = "cancelled"
     JOB_DELIVERED = "job_delivered"
     """A worker pushed a change to its repository."""
@@ -60,6 +62,7 @@ EVENT_KINDS: frozenset[str] = frozenset(
         EntryKind.VOTE_WITHDRAWN,
         EntryKind.DECIDED,
         EntryKind.REVIEW_EXPIRED,
+        EntryKind.REVIEW_ASSIGNED,
         EntryKind.JOB_CANCELLED,
     }
 )

@@ -405,6 +405,18 @@ class ReviewExpiredData(TypedDict):
     """The consequence."""
 
 
+class ReviewAssignedData(TypedDict):
+    """A person has claimed or released the open review, or assigned it to a person."""
+
+    review_id: str
+    by: str
+    """The name of the key."""
+    key_id: str
+    person: str
+    assignee: str
+    """The person; empty: the review was released."""
+
+
 class EvidenceData(TypedDict):
     """How far the evidence supports an approval: see `jobs.view.verdict.Verdict`."""
 
@@ -613,6 +625,7 @@ LIFE: Data = {
     "review_opened": ReviewOpenedData,
     "review_reminded": ReviewWaitsData,
     "review_escalated": ReviewWaitsData,
+    "review_assigned": ReviewAssignedData,
     "review_expired": ReviewExpiredData,
     "voted": VotedData,
     "vote_withdrawn": VoteWithdrawnData,

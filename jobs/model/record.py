@@ -245,6 +245,9 @@ class JobRecord:
     """Why the job rests, if it does."""
     review: Review | None = None
     """The open review."""
+    assignee: str = ""
+    """The person who has claimed the reviews of the job, or was assigned to them. Any person may
+    decide nevertheless."""
     decision: Decision | None = None
     """The last decision, for the graph."""
     workspace: str | None = None

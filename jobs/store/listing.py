@@ -15,7 +15,7 @@ from typing import cast
 from redis.asyncio import Redis
 
 from jobs.model.codec import read_record
-from jobs.model.people import PERSON
+from jobs.model.people import PERSON, is_same_person
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobKind, Priority
 from jobs.queue.admission import SystemLoad
@@ -111,6 +111,7 @@ class Listing(Clock):
         period: Period = ALWAYS,
         oldest_first: bool | None = None,
         order: Order = Order.WAIT,
+        assignee: str = "",
         **values: str | None,
     ) -> JobPage:
         """A tenant's jobs that match all arguments: with `oldest_first` (or not) in the order of
@@ -119,7 +120,8 @@ class Listing(Clock):
 
         `text`: a search (see `jobs.store.search`). `override`: only jobs with an approval that
         overrode their evidence. `waits_for`: only jobs that wait for the decision of the person
-        with these identity keys (see `jobs.model.people`). `period`: when the jobs were submitted.
+        with these identity keys (see `jobs.model.people`), and of these only the reviews of the
+        `assignee`, if there is a name. `period`: when the jobs were submitted.
         `values`: a `label`, a `person`, a `model`, the name of a `repository`, or the id of a
         `conversation`; None: any. `conversations=""`: the first jobs of conversations."""
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
@@ -145,28 +147,38 @@ class Listing(Clock):
             return await self._load_page(ids, total)
         sets = await self._sets_of_search(tenant, groups, waits_for or ())
         if waits_for is not None and oldest_first is None:
-            inbox = await self._sort_inbox(tenant, period, sets, order)
+            inbox = await self._sort_inbox(tenant, period, sets, order, assignee)
             ids = [entry.job_id for entry in inbox.entries[offset : offset + limit]]
             return replace(await self._load_page(ids, inbox.total), is_exact=inbox.is_exact)
         bounds = _bounds(period, oldest_first=bool(oldest_first))
         total, ids, exact = await self._search(bounds, sets, limit, offset)
         return replace(await self._load_page(ids, total), is_exact=exact)
 
-    async def inbox(self, tenant: str, waits_for: Collection[str], order: Order) -> Inbox:
-        """The reviews of tasks that wait for a person, without their records. `waits_for`: see
-        `page`."""
+    async def inbox(
+        self, tenant: str, waits_for: Collection[str], order: Order, assignee: str = ""
+    ) -> Inbox:
+        """The reviews of tasks that wait for a person, without their records. `waits_for`,
+        `assignee`: see `page`."""
         listing = keys.listing(tenant, "status", Status.AWAITING_REVIEW)
         sets = await self._sets_of_search(tenant, [[listing]], waits_for)
-        return await self._sort_inbox(tenant, ALWAYS, sets, order)
+        return await self._sort_inbox(tenant, ALWAYS, sets, order, assignee)
 
     async def _sort_inbox(
-        self, tenant: str, period: Period, sets: Sequence[str | int], order: Order
+        self,
+        tenant: str,
+        period: Period,
+        sets: Sequence[str | int],
+        order: Order,
+        assignee: str,
     ) -> Inbox:
         bounds = _bounds(period, oldest_first=True)
         total, ids, exact = await self._search(bounds, sets, MAX_INBOX, 0)
         stored = await await_redis(self.redis.hmget(keys.reviews(tenant), ids)) if ids else ()
-        entries = map(WaitingReview.read, ids, stored)
-        return Inbox(sorted(entries, key=order.position), total, exact)
+        entries = sorted(map(WaitingReview.read, ids, stored), key=order.position)
+        if assignee:
+            entries = [entry for entry in entries if is_same_person(entry.assignee, assignee)]
+            total = len(entries)
+        return Inbox(entries, total, exact)
 
     async def _sets_of_search(
         self, tenant: str, groups: Sequence[Sequence[str]], waits_for: Collection[str]

@@ -122,6 +122,19 @@ def decide(
     return _close(record, now, review, decision, approvals, data)
 
 
+def assign(
+    record: JobRecord, now: int, *, assignee: str, by: str, key_id: str, person: str
+) -> Change | Refusal:
+    """Record the person who looks after the reviews of the job; '': no person."""
+    if (review := record.review) is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    data = {"review_id": review.id, "by": by, "key_id": key_id, "person": person}
+    event = NewEvent(
+        f"review_assigned:{record.version}", "review_assigned", {**data, "assignee": assignee}
+    )
+    return Change(next_version(record, now, assignee=assignee), (event,))
+
+
 def _check_target(review: Review, review_digest: str, decision: Decision) -> Refusal | None:
     """The refusal of a Decision on something other than the open Review."""
     status = Status.AWAITING_REVIEW

@@ -29,6 +29,8 @@ class WaitingReview:
     """The time in ms."""
     rank: int = 0
     """The place of the verdict: red, grey, amber, green, then the reviews without a verdict."""
+    assignee: str = ""
+    """The person who has claimed the review. '': no person."""
 
     @classmethod
     def of(cls, record: JobRecord) -> WaitingReview:
@@ -37,16 +39,16 @@ class WaitingReview:
             return cls(record.id)
         verdict = verdict_of_review(review)
         rank = _RANKS[verdict.level] if verdict else len(_RANKS)
-        return cls(record.id, review.opened_at, rank)
+        return cls(record.id, review.opened_at, rank, record.assignee)
 
     @classmethod
     def read(cls, job_id: str, stored: bytes | None) -> WaitingReview:
         """The entry in its stored form."""
-        return cls(job_id, *json.loads(stored or "[]")[:2])
+        return cls(job_id, *json.loads(stored or "[]")[:3])
 
     def stored(self) -> str:
         """The stored form, without the job's id. A newer release may append values."""
-        return dump([self.opened_at, self.rank])
+        return dump([self.opened_at, self.rank, self.assignee])
 
 
 class Order(StrEnum):

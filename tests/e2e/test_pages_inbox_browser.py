@@ -61,7 +61,7 @@ def site(redis_url, tmp_path):
 
 def send_back(page: Page, job_id: str) -> None:
     """Send the job back when its page has been opened from the inbox."""
-    page.wait_for_url(f"**/app/jobs/{job_id}?inbox=wait")
+    page.wait_for_url(f"**/app/jobs/{job_id}?order=wait")
     page.keyboard.press("r")
     page.keyboard.type("Use UTC.")
     page.get_by_role("button", name="Send back", exact=True).last.click()
@@ -91,7 +91,7 @@ def test_three_decisions_take_four_pages_and_lead_to_the_next(site, scheme, size
         page.keyboard.press("Enter")
         for job_id, following in ((first, red), (red, patched), (patched, last)):
             send_back(page, job_id)
-            page.wait_for_url(f"**/app/jobs/{following}?inbox=wait")
+            page.wait_for_url(f"**/app/jobs/{following}?order=wait")
         before = [address for address in loads if last not in address]
         assert len(before) == 3 + 1, loads
         assert len(loads) == 3 + 2, "the page of the next job is open, too"
@@ -142,13 +142,13 @@ def test_a_reviewer_decides_15_of_60_reviews_in_16_pages_and_sees_each_bad_revie
         expect(page.locator("#inbox .row")).to_have_count(REVIEWS)
         reviewer = Reviewer(page)
         reviewer.press("j", "a")
-        page.wait_for_url(f"**/{job_ids[0]}?inbox=wait#approve")
+        page.wait_for_url(f"**/{job_ids[0]}?order=wait#approve")
         expect(page.locator("#approve-feedback")).to_be_focused()
         reviewer.press("Enter", "Escape")  # `a` and Enter never approve a red review
         for job_id in job_ids[:DECISIONS]:
             assert len(loads) <= 16
             reviewer.decide(job_id)
-        decided_loads = loads.index(f"{url}/app/jobs/{job_ids[DECISIONS]}?inbox=wait")
+        decided_loads = loads.index(f"{url}/app/jobs/{job_ids[DECISIONS]}?order=wait")
         print(f"{DECISIONS} decisions: {decided_loads} page loads, {reviewer.keys} keys")
         assert decided_loads == 16
         assert reviewer.seen_red == bad_jobs

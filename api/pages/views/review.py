@@ -16,9 +16,9 @@ from api.pages.rendering import go_to, render_part
 from api.pages.visitor import Reader, Reviewer
 from api.problems import RefusedRequest
 from api.schemas.problem import FieldError
-from api.schemas.review import ReviewRequest
+from api.schemas.review import ClaimRequest, ReviewRequest
 from api.services import Services, ServicesDep, find_job
-from api.submission.decisions import apply_decision
+from api.submission.decisions import apply_decision, claim_review
 from jobs.blobs import manifest
 from jobs.model.record import JobRecord
 from jobs.view.job import render_job
@@ -46,6 +46,18 @@ async def decide(
     decision = as_request(ReviewRequest, values)
     await apply_decision(services, visitor.credential, loaded, decision)
     return go_to(request, await path_after_decision(request, services, visitor, loaded.record))
+
+
+@router.post("/claim")
+async def claim(
+    job_id: str, request: Request, services: ServicesDep, visitor: Reviewer
+) -> Response:
+    """Claim, assign or release the review; the page's stream shows the outcome."""
+    await find_job(services, visitor.credential, job_id)
+    values = await form_values(request, services.settings)
+    claimed = as_request(ClaimRequest, values)
+    await claim_review(services, visitor.credential, job_id, claimed)
+    return go_to(request, f"/app/jobs/{job_id}")
 
 
 def _parse_comments(text: str) -> list[dict[str, Any]]:

@@ -73,6 +73,8 @@ def _job_row(job: Mapping[str, Any], now: datetime) -> tuple[str, str, str, str]
     marks = [mark for mark in ("unapproved", "override") if job.get(mark)]
     if verdict := (job.get("review") or {}).get("verdict"):
         marks.append(f"evidence {verdict['level']}")
+    if assignee := (job.get("review") or {}).get("assignee"):
+        marks.append(f"claimed by {printable(assignee)}")
     status = ", ".join([job["status"], *marks])
     if waits := job.get("waits"):
         status = f"{status}, {waits_text(waits, now)}"

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import csv
 import io
+import json
 
 import pytest
 from support.pages.api_front import done, settings_for, started
@@ -605,3 +606,36 @@ async def test_the_retry_of_an_undelivered_change_names_its_approvals(front):
         job_id = (await front.client.post(f"/jobs/{job_id}/retry")).json()["id"]
     total = (await front.client.get("/decisions")).json()["total"]
     assert total == 1, "a retry is no decision"
+
+
+async def test_a_claim_is_on_record_and_any_reviewer_may_decide_nevertheless(front):
+    async with people(front, "ada", "grace") as (ada, grace):
+        job_id = await front.paused()
+        claim, mine = f"/jobs/{job_id}/review/claim", "/jobs?waiting=mine"
+        assert (await ada.post(claim, json={})).status_code == 200
+        assert (await front.job(job_id))["review"]["assignee"] == "ada"
+        (listed,) = (await ada.get(mine)).json()["jobs"]
+        assert listed["review"]["assignee"] == "ada"
+        assert (await grace.get(mine)).json()["total"] == 0
+        assert (await ada.post(claim, json={"assignee": " GRACE"})).status_code == 200
+        assert (await grace.get(mine)).json()["total"] == 1, "a person has several spellings"
+        unknown = await ada.post(claim, json={"assignee": "gracie"})
+        assert unknown.status_code == 422
+        assert "'gracie'" in unknown.json()["errors"][0]["message"]
+        kinds = [json.loads(line) for line in (await front.client.get("/audit")).text.splitlines()]
+        claims = [entry for entry in kinds if entry["kind"] == "review_assigned"]
+        assert [(entry["actor"]["person"], entry["data"]["assignee"]) for entry in claims] == [
+            ("ada", "ada"),
+            ("ada", "grace"),
+        ]
+        await decide(front, job_id, action="revise", feedback="Once more.")
+        closed = await grace.post(claim, json={"assignee": ""})
+        assert (closed.status_code, closed.json()["type"]) == (409, "/problems/no-open-review")
+        lease = await front.claim(job_id)
+        now = await front.services.store.now()
+        done(await front.services.operations.pause(lease, Review("r2", ReviewKind.REVIEW, {}, now)))
+        assert (await grace.get(mine)).json()["total"] == 1, "the next revision is hers, too"
+        assert (await grace.post(claim, json={"assignee": ""})).status_code == 200
+        assert (await grace.get(mine)).json()["total"] == 0
+    async with front.with_key(await front.key("read", name="heidi")) as heidi:
+        assert (await heidi.post(claim, json={})).status_code == 403

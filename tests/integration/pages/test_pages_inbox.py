@@ -58,7 +58,7 @@ async def test_the_longest_wait_of_a_review_is_first_or_the_red_verdicts(front, 
         html = (await visit.get(f"/app/inbox{query}")).text
         assert "<title>(3) Inbox" in html
         assert listed(html) == [
-            (job_id, f"/app/jobs/{job_id}?inbox={order}") for job_id in expected
+            (job_id, f"/app/jobs/{job_id}?order={order}") for job_id in expected
         ]
         for _, link in listed(html):
             assert (await visit.get(link)).status_code == 200
@@ -78,12 +78,32 @@ async def test_a_row_shows_what_a_reviewer_chooses_by(front, jobs):
         assert (await visit.get("/app/inbox?order=odd")).status_code == 422
 
 
+async def test_a_claim_by_a_form_without_scripts_is_shown_and_filters_the_inbox(front, jobs):
+    _, second, _ = jobs
+    async with visiting(front.app) as visit:
+
+        async def claim(assignee):
+            path, headers = f"/app/jobs/{second}/review/claim", {"X-Form-Token": visit.token}
+            return await visit.http.post(path, data={"assignee": assignee}, headers=headers)
+
+        assert (await claim("me")).headers["location"] == f"/app/jobs/{second}"
+        mine = (await visit.get("/app/inbox?order=red&mine=1")).text
+        assert listed(mine) == [(second, f"/app/jobs/{second}?order=red&amp;mine=1")]
+        assert "claimed by development" in mine
+        job_page = (await visit.get(f"/app/jobs/{second}")).text
+        assert "claimed by development" in job_page
+        assert "assigned the review to development" in job_page
+        assert (await claim("nobody")).status_code == 422
+        assert (await claim("")).status_code == 303
+        assert EMPTY in (await visit.get("/app/inbox?mine=1")).text
+
+
 @pytest.mark.parametrize("by_scripts", [True, False])
 @pytest.mark.parametrize("order", ["wait", "red"])
 async def test_a_decision_opens_the_next_job_and_after_the_last_job_the_inbox(
     front, jobs, by_scripts, order
 ):
-    inbox = "/app/inbox" if order == "wait" else "/app/inbox?order=red"
+    inbox = f"/app/inbox?order={order}"
     async with visiting(front.app) as visit:
 
         async def decide(job_id, page):

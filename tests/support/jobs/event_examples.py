@@ -65,6 +65,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "review_opened": {"review_id": "r", "kind": "questions", "digest": "d"},
     "review_expired": {"review_id": "r", "then": "stay"},
     "review_reminded": {"review_id": "r", "waited_seconds": 1_800},
+    "review_assigned": {"review_id": "r", "by": "a", "key_id": "k", "person": "p", "assignee": "q"},
     "review_escalated": {"review_id": "r", "waited_seconds": 3_600},
     "voted": {"by": "a", "feedback": "f", "approvals": 1, "approvals_needed": 2, "override": True},
     "vote_withdrawn": {"by": "a", "feedback": "f", "approvals": 0, "approvals_needed": 2},

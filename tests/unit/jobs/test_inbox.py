@@ -64,7 +64,7 @@ def test_a_job_that_an_older_release_paused_is_first_and_values_of_newer_release
     order,
 ):
     unknown, newer = WaitingReview.read("x", None), WaitingReview.read("y", b'[7,1,"new",{}]')
-    assert (newer.opened_at, newer.rank) == (7, 1)
+    assert (newer.opened_at, newer.rank, newer.assignee) == (7, 1, "new")
     entries = [*sort_entries(JOBS, order), unknown]
     assert min(entries, key=order.position) == unknown
 

@@ -1,7 +1,7 @@
-// Keys of the inbox: j and k move through its jobs, Enter (a link's own key) opens one, and a, r, e and x
-// open one with this form, which decides only by its button. On a job's page, u goes back to the inbox.
+// Keys of the inbox: j and k move through its jobs, Enter (a link's own key) opens one, and a, r, e, x and
+// c open one with this form, which acts only by its button. On a job's page, u goes back to the inbox.
 (() => {
-  const FORMS = { a: "approve", r: "revise", e: "edit", x: "reject" };
+  const FORMS = { a: "approve", r: "revise", e: "edit", x: "reject", c: "claim" };
 
   const move = (step) => {
     const links = [...document.querySelectorAll("#inbox .row-title")];
@@ -11,10 +11,7 @@
   };
 
   const goBack = () => {
-    const query = new URLSearchParams(location.search);
-    query.set("order", query.get("inbox") || "wait");
-    query.delete("inbox");
-    location.assign(`/app/inbox?${query}`);
+    location.assign(`/app/inbox${location.search}`);
   };
 
   document.addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// Keyboard shortcuts of a review: a, r, e and x open its forms, unless a person types or has switched
+// Keyboard shortcuts of a review: a, r, e, x and c open its forms, unless a person types or has switched
 // them off (speech input may press them by accident). The address of a form (#approve) opens it, too.
 // Escape closes a form. No key decides: each form has a button for that, and a form that needs a remark
 // puts the cursor into the remark.
