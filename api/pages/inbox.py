@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
@@ -61,12 +62,17 @@ async def read_waiting(
 
 
 async def path_after_decision(
-    request: Request, services: Services, visitor: Visitor, decided: JobRecord
+    request: Request,
+    services: Services,
+    visitor: Visitor,
+    decided: JobRecord,
+    snoozed: Collection[str],
 ) -> str:
     """The page that opens after a decision: for a job that was opened from the inbox, the next job
     of the inbox, and after its last job the inbox; otherwise the job's own page.
 
-    `decided`: the job as it was before the decision."""
+    `decided`: the job as it was before the decision. `snoozed`: ids of jobs that the browser
+    hides."""
     job_page = f"/app/jobs/{decided.id}"
     view = _opened_from(request)
     if view is None:
@@ -78,7 +84,8 @@ async def path_after_decision(
     review = WaitingReview.of(decided)
     if review in inbox.entries:  # for example, a vote was withdrawn
         return job_page
-    following = next_after(review, inbox.entries, view.order)
+    visible = [entry for entry in inbox.entries if entry.job_id not in snoozed]
+    following = next_after(review, visible, view.order)
     return view.path(f"/app/jobs/{following.job_id}") if following else view.path()
 
 

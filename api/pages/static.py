@@ -39,6 +39,8 @@ BUNDLES = {
         "js/keys.js",
         "js/sections.js",
         "js/inbox.js",
+        "js/snooze.js",
+        "js/palette.js",
         "js/parts.js",
         "js/lost.js",
         "js/comments.js",

@@ -41,11 +41,6 @@ ACTIONS: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.UPGRADE: tuple(upgrade.CHOICES),
 }
 """The possible decisions on each kind of review."""
-_SUBMITTED = "submitted the job: the approvals that it needs must come from other persons"
-_EDITED = (
-    "submitted an earlier try or edited the code: the approvals that the job needs must come from "
-    "other persons"
-)
 _MADE_FOR_ANOTHER = (
     "such a review takes an approval only by a key that its person or the operator's first key made"
 )
@@ -53,7 +48,7 @@ _FIRST_KEY_EDITS = (
     "an edit makes its key an author, and no key that the first key has made may approve the work "
     "of the first key: edit with a person's key"
 )
-_VOTED = "has approved already: another person's approval is needed"
+_VOTED = "approved already: another person has to approve, too"
 _REMARK_NEEDED = "an override needs a remark: why is the work approved against its evidence?"
 
 
@@ -215,9 +210,12 @@ def vote_refusal(
     if MADE_FOR_ANOTHER in same_person:
         detail = f"{same_person[MADE_FOR_ANOTHER]}: {_MADE_FOR_ANOTHER}"
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
+    needed = approvals_needed(record, review)
+    others = {1: "another person has", 2: "two others have"}.get(needed, f"{needed} others have")
+    edited = f"submitted an earlier try or edited the code: {others} to approve it"
     for code, signers, deed in (
-        ("own_approval", (_submitter(record),), _SUBMITTED),
-        ("own_approval", record.authors, _EDITED),
+        ("own_approval", (_submitter(record),), f"submitted this job: {others} to approve it"),
+        ("own_approval", record.authors, edited),
         ("voted_already", _voters(review), _VOTED),
     ):
         for signer in signers:
@@ -238,8 +236,8 @@ def _subject(name: str, signer: Signer, reason: str) -> str:
     if reason:
         return f"{reason}, so {name} counts as {signer.name}, who"
     if signer.name.lower() == name.lower():
-        return name
-    return f"{signer.name}, a key of the same person,"
+        return "you"
+    return f"you, with the key {signer.name},"
 
 
 def list_authors(record: JobRecord) -> tuple[Signer, ...]:

@@ -284,7 +284,7 @@ def test_reviewers_see_each_others_decisions_and_lose_no_draft(site):
         page = bob.go(f"/app/jobs/{job_id}")
         page.keyboard.press("a")
         page.keyboard.press("Enter")
-        expect(page.locator("#strip")).to_contain_text("bob has approved already")
+        expect(page.locator("#strip")).to_contain_text("You approved already")
         expect(writes.locator("#strip [role=alert]")).to_contain_text("This has changed")
         writes.keyboard.type("are")  # into the open form, and not as a shortcut for another form
         expect(writes.locator("#revise-feedback")).to_have_value("are")

@@ -45,7 +45,9 @@ async def decide(
         values["files"] = {path: form.get("text", "").replace("\n", end)}
     decision = as_request(ReviewRequest, values)
     await apply_decision(services, visitor.credential, loaded, decision)
-    return go_to(request, await path_after_decision(request, services, visitor, loaded.record))
+    snoozed = {review.partition("@")[0] for review in form.get("snoozed", "").split()}
+    following = await path_after_decision(request, services, visitor, loaded.record, snoozed)
+    return go_to(request, following)
 
 
 @router.post("/claim")

@@ -310,7 +310,7 @@ async def test_a_key_that_was_made_for_another_person_cannot_approve(front):
         assert (await approve(own_client, job_id))[0] == 202
         status, problem, detail = await approve(alice, job_id)
         assert (status, problem) == (409, "voted-already")
-        assert detail.startswith("alice-2, a key of the same person, has approved already")
+        assert detail.startswith("you, with the key alice-2, approved already")
         assert (await approve(carol, job_id))[0] == 202
         assert (await front.job(job_id))["status"] == "queued"
         single = await front.paused(by=bob)

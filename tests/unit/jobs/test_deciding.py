@@ -115,7 +115,7 @@ def test_a_person_votes_once_even_with_a_key_made_during_the_count():
     again = lifecycle.decide(voted, NOW, decision=decision_by("laptop"), same_person=without_phone)
     assert (again.code, again.detail.partition(":")[0]) == (
         "voted_already",
-        "phone, a key of the same person, has approved already",
+        "you, with the key phone, approved already",
     )
 
 
