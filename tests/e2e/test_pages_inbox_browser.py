@@ -158,3 +158,65 @@ def test_a_reviewer_decides_15_of_60_reviews_in_16_pages_and_sees_each_bad_revie
         (decision,) = httpx.get(f"{url}/jobs/{job_id}", headers=headers).json()["decisions"]
         assert decision["action"] == ("revise" if job_id in bad_jobs else "approve")
         assert not decision["override"]
+
+
+HIDDEN_TAB = """\
+Object.defineProperty(document, "hidden", { get: () => true });
+window.shown = [];
+window.Notification = class {
+  constructor(title, { body }) { window.shown.push(`${title}: ${body}`); }
+  static requestPermission() { return Promise.resolve("granted"); }
+};
+"""
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", PHONE)])
+def test_a_reviewer_snoozes_claims_searches_and_is_notified(site, scheme, size):
+    url, (first, red, _, last) = site
+    with (
+        launched() as browser,
+        visiting(browser, url, color_scheme=scheme, viewport=size) as visitor,
+    ):
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go("/app/inbox")
+        rows = page.locator("#inbox .row:visible")
+        row = page.locator(f"[data-review^='{first}@']")
+        row.get_by_role("button", name="until tomorrow 9:00").click()
+        expect(rows).to_have_count(3)
+        expect(page.locator("#snoozed")).to_contain_text("1 review is snoozed.")
+        assert faults(page) == []
+        page.reload()
+        expect(rows).to_have_count(3)
+        page.locator(f"#waits-{last}").click()
+        send_back(page, last)
+        page.wait_for_url(f"**/app/jobs/{red}?order=wait")  # the snoozed job does not open
+        page.keyboard.press("c")
+        page.keyboard.press("Enter")
+        expect(page.locator("#strip")).to_contain_text("claimed by development")
+        page.keyboard.press("ControlOrMeta+k")
+        page.keyboard.type("override")
+        expect(page.get_by_role("option")).to_have_text(["Override and approve a"])
+        page.keyboard.press("Enter")
+        expect(page.locator("#approve-feedback")).to_be_focused()
+        page.keyboard.press("ControlOrMeta+k")
+        page.keyboard.type("sort the")
+        expect(page.get_by_role("option")).to_have_text(["Sort the dates."])
+        assert faults(page) == []
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/app/jobs/{first}")
+        visitor.go("/app/inbox?mine=1")
+        expect(page.locator("#inbox")).to_contain_text("claimed by development")
+        visitor.go("/app/inbox")
+        page.get_by_role("button", name="Show").click()
+        expect(rows).to_have_count(3)
+        page = visitor.new_page()
+        page.add_init_script(HIDDEN_TAB)
+        visitor.go("/app/inbox?mine=1")
+        expect(page.locator("#inbox .row")).to_have_count(1)
+        page.get_by_role("button", name="Notify me").click()
+        expect(page.get_by_role("button", name="Notify me", pressed=True)).to_be_visible()
+        key = {"X-API-Key": DEVELOPMENT_KEY}
+        claimed = httpx.post(f"{url}/jobs/{first}/review/claim", json={}, headers=key)
+        assert claimed.status_code == 200
+        expect(page.locator("#inbox .row")).to_have_count(2, timeout=40_000)  # it polls rarely
+        assert page.evaluate("window.shown") == ["A review waits for you: Sort the dates."]
