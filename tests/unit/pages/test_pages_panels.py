@@ -110,8 +110,8 @@ def test_the_critic_is_offered_only_if_it_may_decide(approvals, delivers, person
     ("by", "unproven", "reason"),
     [
         ("ada", None, ""),
-        ("bob", None, "by the rule 'payments', only ada can approve"),
-        ("ada", "1 test fails", "the rule 'payments' allows no approval against the evidence"),
+        ("bob", None, "By the rule 'payments', only ada can approve"),
+        ("ada", "1 test fails", "The rule 'payments' allows no approval against the evidence"),
     ],
 )
 def test_a_review_rule_is_named_before_the_click(by, unproven, reason):
