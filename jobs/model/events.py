@@ -57,6 +57,21 @@ def events_since_restart(events: Sequence[Event]) -> Sequence[Event]:
     return events[restart_positions[-1] :] if restart_positions else events
 
 
+_ACTIVITIES = {
+    "fetch_started": "fetches the repository",
+    "setup_started": "installs the dependencies",
+    "model_called": "carries out the reply of the model",
+    "answered": "verifies the work",
+    "checked": "verifies the work",
+}
+"""The activity of a running job that follows an event of this kind."""
+
+
+def describe_activity(event: Event) -> str:
+    """What a running job does after its newest event, such as `waits for a reply of a model`."""
+    return _ACTIVITIES.get(event.kind, "waits for a reply of a model")
+
+
 def describe_progress(events: Sequence[Event]) -> str:
     """The last finished work of a job, as text."""
     last_event = next((event for event in reversed(events) if event.kind in WORK), None)

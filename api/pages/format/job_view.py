@@ -19,9 +19,9 @@ from api.pages.format.strip import strip_of
 from api.pages.rendering import list_templates, render_template
 from api.pages.visitor import Visitor
 from api.services import Services, find_job, queue_state
-from jobs.model.events import Event, events_since_restart
+from jobs.model.events import Event, describe_activity, events_since_restart
 from jobs.model.people import person_key
-from jobs.model.record import JobRecord
+from jobs.model.record import JobRecord, Status
 from jobs.store import Charge
 from jobs.transitions.reviews import vote_refusal
 from jobs.view.job import format_time, render_job
@@ -95,6 +95,7 @@ def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, A
         "visitor": visitor,
         "job": with_optional_values(job),
         "strip": strip_of(job),
+        "activity": _activity(story),
         "has_voted": _has_voted(job, visitor),
         "shown_runs": shown_runs(job),
         "barred": _barred(story, visitor),
@@ -105,6 +106,14 @@ def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, A
         "api_url": f"{base_url}/jobs/{story.record.id}",
         "files": story.record.workspace is not None,
     }
+
+
+def _activity(story: JobStory) -> dict[str, str | None] | None:
+    """The present activity of a running job, and its beginning."""
+    if story.record.status is not Status.RUNNING or not story.events:
+        return None
+    newest = story.events[-1]
+    return {"text": describe_activity(newest), "since": format_time(newest.at)}
 
 
 def with_optional_values(job: dict[str, Any]) -> dict[str, Any]:

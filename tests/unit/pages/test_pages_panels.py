@@ -360,3 +360,18 @@ def test_each_form_works_without_scripts():
     assert html.count('<input type="hidden" name="x-form-token" value="t">') == len(forms)
     assert '<a href="/app/jobs/00000000000000000000/review/edit">' in html
     assert "hx-confirm" not in html
+
+
+@pytest.mark.parametrize(
+    ("kind", "activity"),
+    [
+        ("started", "waits for a reply of a model"),
+        ("model_called", "carries out the reply of the model"),
+        ("answered", "verifies the work"),
+    ],
+)
+def test_a_running_job_shows_its_activity_and_its_beginning(kind, activity):
+    running = replace(a_record([]), status=Status.RUNNING, review=None, started_at=1_000)
+    html = panel("strip", running, [Event(1, 5_000, kind, {})])
+    assert f'{activity} <time datetime="1970-01-01T00:00:05' in html
+    assert activity not in panel("strip", replace(running, status=Status.CANCELLED))

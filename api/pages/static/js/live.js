@@ -21,6 +21,14 @@
     return output;
   };
 
+  // The arguments of a tool arrive as JSON: show the text of each string, such as code, as it will be.
+  const ESCAPES = { n: "\n", t: "\t", r: "", b: "", f: "" };
+  const unescape = (text) => text.replace(/\\(u[0-9a-fA-F]{4}|.|$)/gs, (_, code) =>
+    code.length === 5 ? String.fromCharCode(parseInt(code.slice(1), 16)) : ESCAPES[code] ?? code);
+  const decode = (json) => json.replace(/^\s*\{|\}\s*$/g, "").replace(
+    /(,\s*)?"((?:[^"\\]|\\.)*\\?)(?:"(\s*:\s*)?|$)/gs,
+    (_, comma, text, colon) => (comma ? "\n" : "") + unescape(text) + (colon ? ":\n" : ""));
+
   const append = ({ call, role, part, text, try: attempt }) => {
     const output = block(call, role);
     if (output.dataset.attempt !== String(attempt)) {
@@ -33,7 +41,8 @@
       last.className = `said-${part}`;
       output.append(last);
     }
-    last.textContent = (last.textContent + text).slice(-MOST);
+    last.raw = (last.raw ?? "") + text;
+    last.textContent = (part === "tool" ? decode(last.raw) : last.raw).slice(-MOST);
     output.parentElement.scrollTop = output.parentElement.scrollHeight;
   };
 
