@@ -14,6 +14,7 @@ from api.middleware import RequestMiddleware
 from api.pages import router as pages
 from api.routes import (
     audit,
+    compare,
     conversations,
     docs,
     downloads,
@@ -39,6 +40,7 @@ from settings.starting.release import release
 ROUTES = (
     jobs,
     conversations,
+    compare,
     verifications,
     events,
     reviews,

@@ -200,8 +200,7 @@ async def _changed_in_repository(
 ) -> Sequence[PatchFile] | None:
     """The files that differ. The older version of a repository's file that changed for the first
     time is in its commit only: the patch has it."""
-    before = old.workspace
-    recorded = {*before.files, *before.links, *before.removed}
+    before, recorded = old.workspace, _recorded_paths(old.workspace)
     files = {path: entry for path, entry in new.workspace.files.items() if path in recorded}
     links = {path: target for path, target in new.workspace.links.items() if path in recorded}
     compared = await _compare(blobs, before, Manifest(files, links=links))
@@ -212,6 +211,48 @@ async def _changed_in_repository(
         *(file for file, _ in compared),
         *(file for file in in_patch if file.path not in recorded),
     ]
+
+
+async def compare_jobs(
+    services: Services, first: JobRecord, other: JobRecord
+) -> tuple[Sequence[PatchFile], str]:
+    """The files that differ between the present files of two jobs, and the reason if they cannot be
+    compared. Raises BlobMissing.
+
+    On a repository, a file that only the first job changes has no lines: its version in the commit
+    is not known here.
+    """
+    blobs = services.blobs
+    old, new = [await _work_at(services, job, (), NOW) for job in (first, other)]
+    work, by_other = old.workspace, _recorded_paths(new.workspace)
+    if work.base != new.workspace.base:
+        return (), "the jobs work on different commits"
+    files: Sequence[PatchFile] | None
+    only_first: Sequence[PatchFile] | None = ()
+    if work.base is None:
+        compared = await _compare(blobs, work, new.workspace)
+        files = None if compared is None else [file for file, _ in compared]
+    else:
+        shared = Manifest(
+            {path: entry for path, entry in work.files.items() if path in by_other},
+            work.removed & by_other,
+            links={path: target for path, target in work.links.items() if path in by_other},
+        )
+        files = await _changed_in_repository(blobs, replace(old, workspace=shared), new)
+        only_first = await _parsed(blobs, old.patch) if old.patch else ()
+    if files is None or only_first is None:
+        return (), "too many files or lines differ"
+    unread = [
+        replace(file, rows=(), unread="only the first job changes it")
+        for file in only_first
+        if file.path not in by_other
+    ]
+    return sorted([*files, *unread], key=lambda file: file.path), ""
+
+
+def _recorded_paths(workspace: Manifest) -> set[str]:
+    """The paths that a job has changed on its commit."""
+    return {*workspace.files, *workspace.links, *workspace.removed}
 
 
 FilePatch = tuple[PatchFile, bytes]

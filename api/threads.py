@@ -38,6 +38,14 @@ async def load_jobs(services: Services, records: Sequence[JobRecord]) -> list[di
     return await asyncio.to_thread(render)
 
 
+async def find_compared_jobs(services: Services, caller: Credential, ids: str) -> list[JobRecord]:
+    """The jobs with these ids, which are separated by commas. Raises RefusedRequest: 404."""
+    return [
+        (await find_job(services, caller, job_id)).record
+        for job_id in dict.fromkeys(ids.split(","))
+    ]
+
+
 async def find_conversation(
     services: Services, caller: Credential, conversation_id: str, limit: int, offset: int
 ) -> JobPage:

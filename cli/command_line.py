@@ -61,6 +61,10 @@ SECTIONS = (
                 "cli.commands.jobs.lifecycle:fork_command",
                 "Run a job again as a new job, with another model, task or start.",
             ),
+            "compare": (
+                "cli.commands.jobs.compare:compare_command",
+                "Compare the outcomes and the files of jobs.",
+            ),
             "rebase": (
                 "cli.commands.jobs.lifecycle:rebase_command",
                 "Merge a job's approved change with the present state of its branch.",

@@ -25,6 +25,7 @@ from api.schemas.job import ChangeList, FileList, JobList, JobReceipt
 from api.schemas.job import Job as JobModel
 from api.schemas.key import Key, KeyList, NewKey, SignInLink, Tenant, TenantList
 from api.schemas.models import Checked, Models
+from api.schemas.outcome import Comparison
 from api.schemas.problem import Problem as ProblemModel
 from api.schemas.review import DecidedList
 from cli.client.answers import AnswerSource, parse_object
@@ -145,6 +146,11 @@ class Service:
         """POST /jobs/{id}/fork: the new job."""
         headers = {"Idempotency-Key": secrets.token_hex(16)}
         return self._receipt("POST", f"{_path(job_id)}/fork", json=changes or None, headers=headers)
+
+    def compare(self, job_ids: Sequence[str]) -> Mapping[str, Any]:
+        """GET /compare: {jobs, differences: [{job_id, files, problem}]}."""
+        params = {"jobs": ",".join(job_ids)}
+        return self._json(Comparison, "differences", "GET", "/compare", params=params)
 
     def rebase(self, job_id: str) -> Job:
         """POST /jobs/{id}/rebase: the new job."""

@@ -499,7 +499,13 @@ def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
 
 
 SECTIONS = ("", "#evidence", "#activity", "#files")
-ON_A_PHONE = ("/app", "/app/stats", *[f"/app/jobs/{{review}}{section}" for section in SECTIONS])
+ON_A_PHONE = (
+    "/app",
+    "/app/stats",
+    *[f"/app/jobs/{{review}}{section}" for section in SECTIONS],
+    "/app/conversations/{review}",
+    "/app/compare?jobs={done},{review}",
+)
 PAGES = (
     *ON_A_PHONE,
     "/app/new",

@@ -1,24 +1,28 @@
-"""The page of a conversation; and new jobs from a job's page: a follow-up, and a fork."""
+"""Pages of a conversation and of a comparison, and the forms for a follow-up and for a fork."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
+from api.changes import compare_jobs
 from api.pages.format.job_view import with_optional_values
+from api.pages.format.patch import render_patch
 from api.pages.format.strip import strip_of
 from api.pages.forms import as_request, form_values
 from api.pages.rendering import go_to, render_page_in_thread
 from api.pages.visitor import Reader, Submitter
 from api.problems import RefusedRequest
+from api.routes.compare import JobIds
 from api.routes.conversations import ConversationId
 from api.schemas.job_request import ForkRequest, JobRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
 from api.submission.validation import check_job
-from api.threads import find_conversation, load_jobs
+from api.threads import find_compared_jobs, find_conversation, load_jobs
 
 router = APIRouter()
 
@@ -47,6 +51,24 @@ async def conversation(
         total=page.total,
         older=offset + TURNS if offset + TURNS < page.total else None,
         newer=max(offset - TURNS, 0) if offset else None,
+    )
+
+
+@router.get("/compare")
+async def compare(services: ServicesDep, visitor: Reader, jobs: JobIds | None = None) -> Response:
+    """The outcomes of jobs, and the differences of their files."""
+    records = await find_compared_jobs(services, visitor.credential, jobs) if jobs else []
+    differences = []
+    for other in records[1:]:
+        files, problem = await compare_jobs(services, records[0], other)
+        rendered = await asyncio.to_thread(render_patch, files)
+        differences.append({"job_id": other.id, "problem": problem, "files": rendered["files"]})
+    return await render_page_in_thread(
+        "compare.html",
+        visitor,
+        ids=jobs or "",
+        jobs=await load_jobs(services, records),
+        differences=differences,
     )
 
 

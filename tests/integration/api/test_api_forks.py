@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from support.pages.api_front import RESULT, done, settings_for, started
+from support.pages.api_front import RESULT, charge, done, settings_for, started
+from support.pages.pages_browser import visiting
 
 from api.schemas.job import Job
+from api.schemas.outcome import Comparison
 from jobs.blobs import manifest
 from jobs.blobs.manifest import Manifest
+from jobs.model.record import PatchRef
 from jobs.retention import Retention, remove_unreferenced
 
+MODIFIED = b"""diff --git a/%b b/%b
+--- a/%b
++++ b/%b
+@@ -1 +1 @@
+-old
++new
+"""
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
 BASE = "c0ffee" + "0" * 34
 VERIFIED = {
@@ -28,7 +40,7 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def ended(front, job_id, *revisions, base=None):
+async def ended(front, job_id, *revisions, base=None, result=RESULT):
     """End a job whose revisions left these files, {path: bytes} each."""
     lease = await front.claim(job_id)
     for number, files in enumerate(revisions, 1):
@@ -40,7 +52,7 @@ async def ended(front, job_id, *revisions, base=None):
         data = {**VERIFIED, "revision": number, "workspace": digest}
         await front.add_events(lease, ("verified", data), workspace=digest, blobs=digests)
         lease = await reclaimed(front, lease)
-    done(await front.services.operations.succeed(lease, RESULT, "done"))
+    done(await front.services.operations.succeed(lease, result, "done"))
 
 
 async def reclaimed(front, lease):
@@ -159,3 +171,86 @@ async def test_another_tenant_and_a_read_only_key_cannot_fork(front):
     for scopes, tenant, status in ((("submit",), "other", 404), (("read",), "default", 403)):
         async with front.with_key(await front.key(*scopes, tenant=tenant, name=tenant)) as stranger:
             assert (await stranger.post(f"/jobs/{first}/fork")).status_code == status
+
+
+async def compared(front, *job_ids):
+    answer = await front.client.get("/compare", params={"jobs": ",".join(job_ids)})
+    assert answer.status_code == 200, answer.text
+    return Comparison.model_validate(answer.json())
+
+
+async def test_jobs_are_compared_by_outcome_and_files(front):
+    first = await front.submit("fix it", files={"same.py": "s", "a.py": "1\n"}, model="groq:x")
+    again, third = await forked(front, first, model="groq:y"), await forked(front, first)
+    lease = await front.claim(first)
+    await front.add_events(lease, charges=[charge("c1", "executor", "0.5")])
+    await reclaimed(front, lease)
+    await ended(front, again, {"same.py": b"s", "a.py": b"2\n", "b.py": b"new\n"})
+    comparison = await compared(front, first, again, third)
+    assert [(job.id, job.model) for job in comparison.jobs] == [
+        (first, "groq:x"),
+        (again, "groq:y"),
+        (third, "groq:x"),
+    ]
+    assert [(job.cost.calls, job.cost.cost_usd) for job in comparison.jobs][:2] == [
+        (1, "0.5"),
+        (0, "0"),
+    ]
+    assert [job.status for job in comparison.jobs] == ["running", "succeeded", "queued"]
+    differing, same = comparison.differences
+    assert (differing.job_id, [file.path for file in differing.files]) == (again, ["a.py", "b.py"])
+    assert "-1\n+2\n" in differing.files[0].diff
+    assert differing.files[1].notes == ["new"]
+    assert (same.job_id, same.files, same.problem) == (third, [], "")
+
+
+async def on_repository(front, changes, base=BASE):
+    """A job that has ended, with a patch of these files: {path: bytes}."""
+    repo = {"url": "https://git.example.org/team/app.git"}
+    job_id = await front.submit("fix it", repo=repo)
+    patch = b"".join(MODIFIED % ((path.encode(),) * 4) for path in sorted(changes))
+    digest = await front.services.blobs.put(patch)
+    result = replace(RESULT, patch=PatchRef(digest, len(patch), 1, 1, 1, base))
+    await ended(front, job_id, changes, base=base, result=result)
+    return job_id
+
+
+async def test_jobs_on_one_commit_are_compared_by_the_files_that_they_changed(front):
+    first = await on_repository(front, {"both.py": b"one\n", "first.py": b"x", "same.py": b"s"})
+    other = await on_repository(front, {"both.py": b"two\n", "other.py": b"y", "same.py": b"s"})
+    (difference,) = (await compared(front, first, other)).differences
+    assert [(file.path, file.unread) for file in difference.files] == [
+        ("both.py", ""),
+        ("first.py", "only the first job changes it"),
+        ("other.py", ""),
+    ]
+    assert "-one\n+two\n" in difference.files[0].diff
+    assert "-old\n+new\n" in difference.files[2].diff
+    elsewhere = await on_repository(front, {"both.py": b"two\n"}, base="d" * 40)
+    (difference,) = (await compared(front, first, elsewhere)).differences
+    assert (difference.files, difference.problem) == ([], "the jobs work on different commits")
+
+
+async def test_only_jobs_of_the_tenant_are_compared(front):
+    first, other = await front.submit(), await front.submit()
+    async with front.with_key(await front.key("read", tenant="acme")) as stranger:
+        answer = await stranger.get("/compare", params={"jobs": f"{first},{other}"})
+        assert answer.status_code == 404
+    for jobs in (first, f"{first},nothing", ",".join([first] * 7), ""):
+        answer = await front.client.get("/compare", params={"jobs": jobs})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "jobs"), jobs
+
+
+async def test_the_page_compares_a_fork_with_its_original(front):
+    first = await front.submit("fix <b>", files={"a.py": "1\n"})
+    again = await forked(front, first)
+    await ended(front, again, {"a.py": b"<b>\n"})
+    async with visiting(front.app) as visit:
+        path = f"/app/compare?jobs={first},{again}"
+        assert f'href="{path}"' in (await visit.get(f"/app/jobs/{again}")).text
+        html = (await visit.get(path)).text
+        assert "fix &lt;b&gt;" in html
+        assert "<b>" not in html
+        assert html.count('class="change"') == 1
+        assert '<input name="jobs"' in (await visit.get("/app/compare")).text
+        assert (await visit.get("/app/compare?jobs=x")).status_code == 422

@@ -400,6 +400,25 @@ def test_fork(fettle, tiny):
     assert bodies == [None, {"revision": 2, "model": "groq:x", "prompt": "Use a heap."}]
 
 
+def test_compare(fettle, tiny):
+    cost = {"calls": 2, "input_tokens": 1, "output_tokens": 1, "cost_usd": "0.5", "known_usd": "0"}
+    verdict = {"level": "green", "reason": "Verified", "facts": [], "needs_override": False}
+    outcome = {**job(), "task": "t", "model": None, "verdict": verdict, "cost": cost}
+    outcome |= {"checks": {"passed": 1, "total": 2}, "ran_seconds": 61, "runs": 1}
+    file = {"path": "a.py", "notes": [], "diff": "@@ -1 +1 @@\n-1\n+2\n", "unread": ""}
+    difference = {"job_id": "j2", "files": [file], "problem": ""}
+    compared = {"jobs": [outcome, {**outcome, "id": "j2"}], "differences": [difference]}
+    tiny.on("GET /compare", Answer(200, compared))
+    code, out, _ = fettle("compare", "j1", "j2")
+    assert code == 0
+    assert "\tj1\tj2\n" in out
+    assert "verdict\tgreen: Verified\tgreen: Verified\n" in out
+    assert "checks\t1 of 2 passed\t" in out
+    assert "a.py\n@@ -1 +1 @@\n-1\n+2\n" in out
+    assert json.loads(fettle("compare", "j1", "j2", "--json")[1]) == compared
+    assert fettle("compare", "j1")[0] == 2
+
+
 def test_retry(fettle, tiny):
     tiny.on("POST /jobs/j1/retry", Answer(202, job(id="j2", status="queued")))
     assert fettle("retry", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")
