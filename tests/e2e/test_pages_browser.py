@@ -498,6 +498,40 @@ def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
         assert page.evaluate("window.here") == 1
 
 
+def test_a_selection_stays_while_the_list_changes_and_a_cancel_asks_first(site):
+    job_id = site.submit("recording:slow", "Selected.", labels=["chosen"])
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        visitor.page.clock.install()
+        page = visitor.go("/app?label=chosen")
+        actions = page.get_by_label("Act on the selected jobs")
+        expect(actions).to_be_hidden()
+        pick = page.get_by_label("Select: Selected.")
+        pick.check()
+        expect(actions).to_be_visible()
+        assert Axe().run(page).response["violations"] == []
+        site.until(job_id, "awaiting_review")
+        page.clock.fast_forward(40_000)
+        expect(pick).to_be_checked()
+        expect(page.locator(".row .chip")).not_to_have_text("in review")
+        pick.uncheck()
+        page.clock.fast_forward(40_000)
+        expect(page.locator(".row .chip")).to_have_text("in review")
+        pick.check()
+        page.get_by_placeholder("Labels, with commas").fill("picked")
+        page.get_by_role("button", name="Add labels").click()
+        page.get_by_role("link", name="Back to the jobs").click()
+        page.wait_for_url("**/app?label=chosen")
+        page.get_by_role("link", name="picked").click()
+        page.wait_for_url("**/app?label=picked")
+        pick.check()
+        expect(page.get_by_role("button", name="Cancel the selected jobs")).to_be_hidden()
+        actions.locator("summary").click()
+        page.get_by_role("button", name="Cancel the selected jobs").click()
+        expect(page.locator("h1")).to_have_text("1 of 1 job changed")
+        assert site.call("GET", f"/jobs/{job_id}")["status"] == "cancelled"
+
+
 SECTIONS = ("", "#evidence", "#activity", "#files")
 ON_A_PHONE = (
     "/app",
