@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import secrets
+from dataclasses import asdict
 from typing import Annotated
 
 import structlog
@@ -164,18 +165,8 @@ async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Re
 
 
 def _delivery_json(message: change.Delivery) -> WebhookDelivery:
-    return WebhookDelivery(
-        id=message.id,
-        type=message.type,
-        webhook=message.webhook,
-        tenant=message.tenant,
-        job_id=message.job_id,
-        at=format_time(message.at) or "",
-        tries=message.tries,
-        error=message.error,
-        due_at=format_time(message.due_at or None),
-        data=dict(message.data),
-    )
+    times = {"at": format_time(message.at), "due_at": format_time(message.due_at or None)}
+    return WebhookDelivery(**{**asdict(message), **times})
 
 
 async def undelivered(store: RedisStore) -> Undelivered:

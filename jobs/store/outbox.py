@@ -91,9 +91,8 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
                 "override": after.override,
                 **event.data,
             },
-            position=position,
         )
-        for position, event in enumerate(change.events)
+        for event in change.events
         if event.kind in MESSAGE_TYPES
     )
 
@@ -109,9 +108,9 @@ def _first_line(task: str) -> str:
 
 
 def enqueue(deliveries: Sequence[Delivery]) -> Iterator[RedisCommand]:
-    """Put deliveries into the outbox, due at once. The time of a try has fractions of a
-    millisecond, which keep the order of the messages of one change."""
-    for delivery in deliveries:
+    """Put the deliveries of one change into the outbox, due at once. Fractions of the millisecond
+    keep their order."""
+    for position, delivery in enumerate(deliveries):
         content = [
             delivery.type,
             delivery.tenant,
@@ -124,7 +123,7 @@ def enqueue(deliveries: Sequence[Delivery]) -> Iterator[RedisCommand]:
         yield (
             "ZADD",
             keys.DELIVERIES,
-            f"{delivery.at}.{min(delivery.position, 99):02}",
+            f"{delivery.at}.{min(position, 99):02}",
             delivery.id,
         )
 

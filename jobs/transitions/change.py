@@ -40,8 +40,6 @@ class Delivery:
     """The time of the next try (ms)."""
     webhook: str = ""
     """The id of the tenant's webhook. '': the operator's webhook."""
-    position: int = 0
-    """The position in its change: messages are sent in this order."""
 
 
 @dataclass(frozen=True, slots=True)
