@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from json import dumps
 from typing import Any
 
 from fastapi import FastAPI
@@ -11,30 +13,13 @@ from pydantic.json_schema import models_json_schema
 
 from api import problems
 from api.problems import MEDIA_TYPE, ProblemDefinition
-from api.schemas.checks import VerificationRequest
-from api.schemas.deployment import FleetRequest, WebhookRequest
-from api.schemas.job_request import JobRequest, RetryRequest
-from api.schemas.key import DayLimits, KeyRequest
-from api.schemas.models import CheckRequest
+from api.schemas.fields import RequestModel
 from api.schemas.problem import Problem
-from api.schemas.review import ReviewRequest
 from jobs.model import event_data, review_data, run_data
 from jobs.model.event_data import KINDS
 from jobs.model.field_docs import field_docs
 
 _REF = "#/components/schemas/"
-_MODELS: tuple[type[BaseModel], ...] = (
-    JobRequest,
-    RetryRequest,
-    VerificationRequest,
-    ReviewRequest,
-    KeyRequest,
-    DayLimits,
-    CheckRequest,
-    FleetRequest,
-    WebhookRequest,
-    Problem,
-)
 _ALWAYS = (
     problems.UNAUTHORIZED,
     problems.FORBIDDEN,
@@ -149,6 +134,16 @@ def as_table(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": description, "content": content, "headers": download_headers}}
 
 
+def _request_models(
+    paths: str, base: type[RequestModel] = RequestModel
+) -> Iterator[type[RequestModel]]:
+    """The models of the bodies to which `paths` refers (JSON)."""
+    for model in base.__subclasses__():
+        if f'"{_REF}{model.__name__}"' in paths:
+            yield model
+        yield from _request_models(paths, model)
+
+
 def with_body(
     model: type[BaseModel], *, required: bool = True, files: bool = False
 ) -> dict[str, Any]:
@@ -186,7 +181,8 @@ def _schema(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
         tags=app.openapi_tags,
     )
-    pairs = [(model, "validation") for model in _MODELS]
+    models = (Problem, *_request_models(dumps(schema["paths"])))
+    pairs = [(model, "validation") for model in models]
     _, schemas = models_json_schema(pairs, ref_template=_REF + "{model}")  # type: ignore[arg-type]
     components = schema.setdefault("components", {}).setdefault("schemas", {})
     components.update(schemas["$defs"])
