@@ -52,12 +52,13 @@ def refuse_by_rules(
 
 
 def list_named_approvers(record: JobRecord, review: Review) -> set[str]:
-    """NAMED, and the mark of each person whom the rules name; empty if they name no persons."""
+    """NAMED, and the mark of each person whom the rules name. Empty if they name no person: then
+    the review has to be in the inbox of each person, because one of them has to send it back."""
     rules = rules_of(record, review)
     if rules is None or not rules.approvers:
         return set()
     keys = set.intersection(*(_list_keys(names, rules, review) for names in rules.approvers))
-    return {NAMED, *map(named_approver, keys)}
+    return {NAMED, *map(named_approver, keys)} if keys else set()
 
 
 def _list_keys(names: Sequence[str], rules: ReviewRules, review: Review) -> set[str]:

@@ -91,6 +91,8 @@ async def test_an_inbox_has_the_reviews_that_the_rules_let_a_person_approve(serv
     owners = [{"path": "a.py", "owners": ["@team"]}]
     opened = replace(opened, payload={**opened.payload, "owners": owners})
     ruled = job(await service.operations.pause(lease_of(running), opened))
+    running = await service.running(review=True, review_rules=replace(rules, approvers=((),)))
+    unowned = job(await service.operations.pause(lease_of(running), review()))
     free = await service.running(review=True)
     await service.operations.pause(lease_of(free), review())
 
@@ -102,7 +104,7 @@ async def test_an_inbox_has_the_reviews_that_the_rules_let_a_person_approve(serv
         return {entry.job_id for entry in inbox.entries}
 
     for person in ("Bob", "CAT"):
-        assert await waits_for(person) == {ruled.id, free.id}
-    assert await waits_for("Eve") == {free.id}
+        assert await waits_for(person) == {ruled.id, unowned.id, free.id}
+    assert await waits_for("Eve") == {unowned.id, free.id}, "a person has to send it back"
     job(await service.operations.decide(ruled.id, decision_of("bob")))
-    assert await waits_for("Bob") == {free.id}
+    assert await waits_for("Bob") == {unowned.id, free.id}

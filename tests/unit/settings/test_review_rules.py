@@ -102,3 +102,11 @@ def test_the_configuration_shows_the_path_of_the_policy(tmp_path, monkeypatch):
     read(tmp_path, monkeypatch, PAYMENTS)
     values = {setting.name: setting.value for setting in trace(ApiSettings)}
     assert values["review_policy"] == str(tmp_path / "review.toml")
+
+
+def test_the_example_of_the_documentation_is_valid(tmp_path, monkeypatch):
+    page = Path(__file__).parents[3] / "docs" / "review.md"
+    example = page.read_text().partition("```toml\n")[2].partition("```")[0]
+    policy = read(tmp_path, monkeypatch, example)
+    rules = policy.rules_for("https://git.example.org/payments/core", ())
+    assert [rule.name for rule in rules] == ["every job", "payments"]
