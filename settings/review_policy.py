@@ -110,8 +110,10 @@ def read_policy(value: object) -> object:
         policy = ReviewPolicy.model_validate(tomllib.loads(text), context=value)
     except ValidationError as error:
         faults = [(wrong["loc"], _explain(wrong)) for wrong in error.errors()]
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{value} cannot be read as TOML: {error}") from None
+    except OSError as error:  # the value may be a secret that was put into the wrong variable
+        raise ValueError(f"the file cannot be read ({error.strerror}): name a file") from None
+    except ValueError as error:
+        raise ValueError(f"the file is not valid TOML: {error}") from None
     else:
         faults = list(_find_contradictions(policy))
         if not faults:

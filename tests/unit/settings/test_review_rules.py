@@ -85,7 +85,7 @@ def test_a_bad_file_is_an_error_with_line_and_remedy(tmp_path, monkeypatch, old,
     with pytest.raises(ValidationError) as raised:
         read(tmp_path, monkeypatch, PAYMENTS.replace(old, new))
     (message,) = complaints(ApiSettings, raised.value)
-    assert message.startswith(f"FETTLE_REVIEW_POLICY (environment): {tmp_path}/review.toml")
+    assert message.startswith("FETTLE_REVIEW_POLICY (environment): ")
     assert reason in message
     assert f"line {line}" in message
 
