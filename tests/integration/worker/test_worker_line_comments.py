@@ -97,3 +97,29 @@ def _heard(model: RepairingModel) -> str:
     """The text that the model received with the decision."""
     sent_texts = (message.text for request in model.requests for message in request.messages)
     return next(text for text in sent_texts if "Comment on line" in text)
+
+
+def test_a_person_edits_files_of_a_repository(deployment: Deployment, tmp_path: Path) -> None:
+    repository = project(tmp_path / "project")
+    with ProviderServer(RepairingModel().turn) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            spec = {**SPEC, "repo": {"ref": "main"}}
+            job_id = str(service.submit(spec, bundle=repository.bundle())["id"])
+            first = reviewed(service, job_id, "", deployment)["review"]
+            source = service.file(job_id, "days/count.py").decode()
+            files = {"days/count.py": f"{source}\n# checked by hand\n", "README.md": "Edited.\n"}
+            service.decide(job_id, {"action": "edit", "files": files})
+            job = reviewed(service, job_id, first["id"], deployment)
+            patch = service.patch(job_id).decode()
+            second = job["review"]
+            service.decide(job_id, {"action": "edit", "files": {".git/config": "x", "a.py": "x"}})
+            job = reviewed(service, job_id, second["id"], deployment)
+            assert service.patch(job_id).decode() == patch
+    assert "+# checked by hand" in patch
+    assert "+Edited." in patch
+    assert second["verdict"]["level"] == first["verdict"]["level"] == "amber"
+    assert second["digest"] != first["digest"]
+    assert second["payload"]["decisions"][0]["files"].keys() == files.keys()
+    refused = job["review"]["payload"]["refused_edit"]
+    assert refused == "files in .git belong to git, and no change of them is kept"
