@@ -85,19 +85,24 @@ class Site:
         return alone(work())
 
     def put(self, path: str, text: str) -> None:
-        """Make the workspace of the job one file. Its review is open again then."""
+        """Make the workspace of the job one file. Its next review has a suggestion on line 30."""
 
         async def work():
             async with started(self._settings) as front:
                 services = front.services
                 review = (await services.store.load(self.job_id)).record.review
-                revise = {"action": "revise", "feedback": "Again."}
+                comment = {"path": path, "line": 30, "text": "```suggestion\n    return 0\n```"}
+                revise = {"action": "revise", "comments": [comment]}
                 await front.client.post(f"/jobs/{self.job_id}/review", json=revise)
                 lease = await front.claim(self.job_id)
                 digest = await manifest.save(services.blobs, {path: text.encode()})
                 writes = Writes(workspace=digest, blobs=[digest])
                 await services.store.write(self.job_id, lease.epoch, writes)
-                done(await services.operations.pause(lease, replace(review, id="r2")))
+                decisions = (await front.job(self.job_id))["decisions"]
+                decisions = mark_outdated(decisions, parse_patch(self.patch))
+                payload = {**review.payload, "decisions": decisions}
+                again = replace(review, id="r2", payload=payload)
+                done(await services.operations.pause(lease, again))
 
         alone(work())
 
@@ -287,6 +292,8 @@ def test_a_suggestion_keeps_its_indentation_and_is_applied_at_once(site):
         page = opened(visitor, f"/app/jobs/{site.job_id}/changes")
         apply = page.get_by_role("button", name="Apply the suggestions")
         expect(apply).to_be_hidden()
+        page.get_by_role("button", name="Use this suggestion").click()
+        expect(page.locator(".remark.draft")).to_contain_text("    return 0")
         page.locator(f'details[data-path="{FIRST}"] .d-same').first.click(position={"x": 4, "y": 8})
         page.get_by_role("button", name="Suggest a change").click()
         page.keyboard.press("ArrowUp")
@@ -294,7 +301,7 @@ def test_a_suggestion_keeps_its_indentation_and_is_applied_at_once(site):
         page.keyboard.type("  # first\n    pass")
         assert faults(page) == []
         page.keyboard.press("Control+Enter")
-        expect(page.locator(".remark.draft")).to_contain_text("    pass")
+        expect(page.locator(".remark.draft").first).to_contain_text("    pass")
         apply.click()
         page.wait_for_url(f"**/app/jobs/{site.job_id}")
         (text,) = site.edited(site.job_id).values()
@@ -304,4 +311,5 @@ def test_a_suggestion_keeps_its_indentation_and_is_applied_at_once(site):
         )
         assert after == f"{before}  # first"
         assert text.split("\n")[number + 1] == "    pass"
+        assert text.split("\n")[30] == "    return 0"
         assert visitor.wrong == []

@@ -5,6 +5,9 @@
   const LINES = ".numbered > :is(.d-added, .d-removed, .d-same)";
   const WRITTEN = /^(\S.*?):(-?)([1-9]\d*):([^]*)$/;
 
+  const FENCE = "```suggestion";
+  const CUT = / … [\d,]+ more characters$/;
+
   const field = () => document.querySelector("textarea[name=comments]");
   const locationText = (path, old, line) => `${path}:${old ? "-" : ""}${line}`;
   const locationOf = (line) => {
@@ -60,10 +63,17 @@
     document.querySelectorAll("#how-to-comment").forEach((help) => { help.hidden = false; });
     document.querySelectorAll(".remark.draft").forEach((remark) => remark.remove());
     const comments = read().filter((comment) => comment.at);
-    const suggests = comments.some(({ text }) => text.includes("```suggestion"));
+    const suggests = comments.some(({ text }) => text.includes(FENCE));
     document.querySelectorAll("[data-apply]").forEach((apply) => { apply.hidden = !suggests; });
     const count = comments.length ? ` (${comments.length} comment${comments.length > 1 ? "s" : ""})` : "";
     document.querySelectorAll("[data-comments]").forEach((label) => { label.textContent = count; });
+    for (const remark of document.querySelectorAll(".remark.open:not(:has(button))")) {
+      let line = remark.previousElementSibling;
+      while (line && !line.matches(LINES)) line = line.previousElementSibling;
+      const text = remark.lastChild.textContent.trim();
+      const use = () => set(locationOf(line), text);
+      if (line && text.includes(FENCE)) remark.firstElementChild.append(" ", button("Use this suggestion", use, "plain small"));
+    }
     if (!comments.length) return;
     const lines = new Map([...document.querySelectorAll(LINES)].map((line) => [locationOf(line), line]));
     for (const { at, text } of comments) {
@@ -101,12 +111,13 @@
     };
     const buttons = createElement("span", "buttons");
     const suggest = () => {
-      text.value = `${text.value}\n\`\`\`suggestion\n${line.textContent.slice(1)}\n\`\`\``.trimStart();
+      text.value = `${text.value}\n${FENCE}\n${line.textContent.slice(1)}\n\`\`\``.trimStart();
       text.rows = text.value.split("\n").length + 1;
       text.focus();
     };
     buttons.append(button("Add the comment", save, "button primary"), button("Back", close));
-    if (!line.matches(".d-removed, .left")) buttons.append(button("Suggest a change", suggest));
+    const isCurrent = !line.matches(".d-removed, .left");
+    if (isCurrent && !CUT.test(line.textContent)) buttons.append(button("Suggest a change", suggest));
     box.append(text, buttons);
     below(line).after(box);
     box.addEventListener("keydown", (event) => {
