@@ -24,6 +24,7 @@ from jobs.errors import (
     StoreRefused,
     StoreUnavailable,
 )
+from jobs.model.fleet import FleetUnreadable
 from jobs.transitions.lifecycle import Refusal
 
 log = structlog.get_logger(__name__)
@@ -81,14 +82,10 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         detail = f"the artifact store fails: {error.reason}"
         return _answer(request, _retry_later(problems.STORAGE_UNAVAILABLE, detail))
 
-    @app.exception_handler(StoreFull)
-    async def _full(request: Request, error: StoreFull) -> Response:
-        log.warning("store full", error=str(error))
-        return _answer(request, full("the job record has no memory left for this"))
-
     @app.exception_handler(StoreUnavailable)
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
-        log.warning("store unavailable", error=str(error))
+        is_full = isinstance(error, StoreFull)
+        log.warning("store full" if is_full else "store unavailable", error=str(error))
         # the error names the server's address, which outsiders need not know
         return _answer(request, _store_away(request, error))
 
@@ -104,6 +101,12 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     @app.exception_handler(Contended)
     async def _contended(request: Request, error: Contended) -> Response:
         return _answer(request, _retry_later(problems.CONTENDED, str(error)))
+
+    @app.exception_handler(FleetUnreadable)
+    async def _unreadable(request: Request, error: FleetUnreadable) -> Response:
+        log.error("fleet settings unreadable", error=str(error))
+        detail = "the record in Redis is damaged"
+        return _answer(request, RefusedRequest(problems.FLEET_UNREADABLE, detail))
 
     @app.exception_handler(BlobMissing)
     async def _missing(request: Request, error: BlobMissing) -> Response:
@@ -145,6 +148,8 @@ def full(detail: str) -> RefusedRequest:
 def _store_away(request: Request, error: StoreUnavailable) -> RefusedRequest:
     """The problem if Redis did not answer. A write may have been applied nevertheless, unless Redis
     refuses all writes."""
+    if isinstance(error, StoreFull):
+        return full("the job record has no memory left for this")
     if isinstance(error, StoreRefused):
         refused = f"Redis refuses writes, {error.cause}: nothing was written"
         return _retry_later(problems.STORE_UNAVAILABLE, refused)

@@ -6,6 +6,7 @@ The routes read a body after they have checked the key. FastAPI would read and p
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -56,8 +57,12 @@ async def read_json(
     The body may have `max_body_bytes`. If the model contains files, `files_advice` is the end of
     the text of a 413, and the body may be longer by the size of the files.
 
+    A page has read its form: `request.state.posted_fields` has the values then.
+
     Raises RefusedRequest: 408, 413, 415, 422.
     """
+    if (fields := getattr(request.state, "posted_fields", None)) is not None:
+        return parse_json(to_json(_nest_fields(fields)), model, settings, strict=False), 0
     _check_is_json(media_type_of(request))
     limit, advice = settings.max_body_bytes, BODY_SETTING
     if files_advice is not None:
@@ -67,6 +72,17 @@ async def read_json(
     return parse_json(content, model, settings), len(content)
 
 
+def _nest_fields(fields: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The values of a form as those of a JSON object: `a.b` is the field `b` of the object `a`,
+    `c[]` is a list, and an empty text is null."""
+    objects: dict[str, dict[str, Any]] = defaultdict(dict)
+    for name, texts in fields.items():
+        parent, _, last = name.rpartition(".")
+        value = texts if last.endswith("[]") else texts[-1] or None
+        objects[parent][last.removesuffix("[]")] = value
+    return {**objects.pop("", {}), **objects}
+
+
 async def read_optional_json(request: Request, default: M, settings: ApiSettings) -> M:
     """Read the body as the type of `default`. Returns `default` if there is no body."""
     if "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0":
@@ -74,11 +90,13 @@ async def read_optional_json(request: Request, default: M, settings: ApiSettings
     return default
 
 
-def parse_json(content: bytes, model: type[M], settings: ApiSettings) -> M:
-    """Parse JSON as `model`. Raises RefusedRequest: 422."""
+def parse_json(
+    content: bytes, model: type[M], settings: ApiSettings, *, strict: bool | None = None
+) -> M:
+    """Parse JSON as `model`. If not `strict`, texts may be numbers. Raises RefusedRequest: 422."""
     simple = _simplify(content, VALUES_PER_FILE * settings.max_files + OTHER_VALUES)
     try:
-        return model.model_validate_json(simple)
+        return model.model_validate_json(simple, strict=strict)
     except ValidationError as error:
         raise invalid(error.errors(include_url=False, include_input=False)) from None
 

@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse
 
 from api.pages import sign_in, static
 from api.pages.views import (
-    access,
+    admin,
     audit,
     changes,
     deployment,
@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False)
 for part in (jobs, inbox, job, changes, live, review, threads):
     router.include_router(part.router, prefix="/app")
 router.include_router(downloads.router, prefix="/app", dependencies=[Depends(with_session)])
-for part in (new, deployment, access, audit, sign_in, static):
+for part in (new, deployment, admin, audit, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 

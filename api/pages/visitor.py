@@ -72,7 +72,7 @@ def check_token(request: Request, visitor: Visitor, posted: str) -> None:
 async def _posted_token(request: Request, services: Services) -> str:
     if request.headers.get("content-type") != "application/x-www-form-urlencoded":
         return ""
-    return (await posted_fields(request, services.settings)).get(FORM_TOKEN, [""])[-1]
+    return (await posted_fields(request, services.settings)).pop(FORM_TOKEN, [""])[-1]
 
 
 async def find_visitor(request: Request, services: Services) -> Visitor | None:

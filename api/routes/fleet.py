@@ -17,13 +17,16 @@ from api import problems
 from api.auth.caller import Operator
 from api.http.answers import as_json
 from api.http.body import read_json
+from api.http.field_errors import refuse
 from api.openapi import body_responses, responses, with_body
 from api.problems import RefusedRequest
 from api.schemas.deployment import Fleet, FleetChange, FleetRequest, FleetSetting
+from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.services import Services, ServicesDep
+from api.submission.validation import check_job
 from jobs.model.credentials import Signer
-from jobs.model.fleet import FleetRecord, FleetUnreadable, first_record
+from jobs.model.fleet import FleetRecord, first_record
 from jobs.view.job import format_time
 from settings.api import ApiSettings
 from settings.base import FleetSettings
@@ -44,7 +47,7 @@ async def fleet(services: ServicesDep, caller: Operator) -> Response:  # noqa: A
 
     If the environment of a worker differs, GET /system has the values that the worker ignores.
     """
-    return as_json(_fleet_json(await _read(services)))
+    return as_json(_fleet_json(await services.store.fleet.read()))
 
 
 @router.put(
@@ -58,7 +61,7 @@ async def fleet(services: ServicesDep, caller: Operator) -> Response:  # noqa: A
     openapi_extra=with_body(FleetRequest),
 )
 async def change_fleet(request: Request, services: ServicesDep, caller: Operator) -> Response:
-    """Set some of the rules. Workers follow within seconds.
+    """Set some of the rules, which workers follow within seconds, and of the defaults for new jobs.
 
     The change names the version that it is based on: if another change came first, the answer is a
     409. A shorter retention that would remove finished jobs at once is a 409 with their number,
@@ -70,13 +73,19 @@ async def change_fleet(request: Request, services: ServicesDep, caller: Operator
 
 async def _change(services: Services, change: FleetRequest, signer: Signer) -> Fleet:
     """Set some of the rules; the rules afterwards. Raises RefusedRequest: 409, 422."""
-    record = await _read(services)
+    record = await services.store.fleet.read()
     if change.version != (record.version if record else 0):
         raise _changed(record)
     values = change.settings.model_dump(exclude_none=True)
+    if change.defaults is not None:
+        terms = dict(record.rules.defaults) if record else {}
+        terms |= change.defaults.model_dump(exclude_unset=True)
+        values["defaults"] = {name: term for name, term in terms.items() if term is not None}
+        check_job(JobRequest(task="any", **values["defaults"]), 0, services.settings)
     if not values:
-        raise _refused("settings", "it names no setting: GET /fleet lists the settings")
-    before = asdict(record.rules) if record else _defaults()
+        message = "it names no setting: GET /fleet lists the settings"
+        refuse([FieldError(field="settings", message=message)])
+    before = _values_of(record)
     _check(values, before, services.settings)
     days = values.get("retention_days", before["retention_days"])
     if record is None or days < record.rules.retention_days:
@@ -88,22 +97,13 @@ async def _change(services: Services, change: FleetRequest, signer: Signer) -> F
     else:
         after = record.changed(values, now, by=by, key_id=key_id)
     if not await store.fleet.replace(after):
-        raise _changed(await _read(services))
+        raise _changed(await services.store.fleet.read())
     log.info("fleet settings changed", version=after.version, **values)
     return _fleet_json(after)
 
 
-async def _read(services: Services) -> FleetRecord | None:
-    try:
-        return await services.store.fleet.read()
-    except FleetUnreadable as error:
-        log.error("fleet settings unreadable", error=str(error))
-        raise RefusedRequest(problems.FLEET_UNREADABLE, "the record in Redis is damaged") from None
-
-
-def _defaults() -> dict[str, Any]:
-    fields = FleetSettings.model_fields.items()
-    return {name: field.get_default() for name, field in fields}
+def _values_of(record: FleetRecord | None) -> dict[str, Any]:
+    return asdict(record.rules) if record else FleetSettings.model_construct().fleet_values()
 
 
 def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSettings) -> None:
@@ -111,35 +111,28 @@ def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSe
     try:
         FleetSettings(**{**before, **values})
     except ValidationError as error:
-        errors = [
+        refuse(
             FieldError(
                 field=".".join(("settings", *map(str, wrong["loc"]))),
                 message=str(wrong["msg"]).removeprefix("Value error, "),
             )
             for wrong in error.errors(include_url=False, include_input=False)
-        ]
-        detail = "; ".join(error.message for error in errors)
-        raise RefusedRequest(problems.INVALID, detail, {"errors": errors}) from None
+        )
     both = {**before, **values}
     longest = settings.max_timeout_seconds + both["overdue_seconds"]
     if "blob_grace_seconds" in values and values["blob_grace_seconds"] <= longest:
-        raise _refused(
-            "settings.blob_grace_seconds",
+        message = (
             f"an attempt may take {longest:g} s (FETTLE_MAX_TIMEOUT_SECONDS plus overdue_seconds): "
-            f"files of a running job could be removed. Set it to {2 * longest:g}",
+            f"files of a running job could be removed. Set it to {2 * longest:g}"
         )
+        refuse([FieldError(field="settings.blob_grace_seconds", message=message)])
     seen_seconds = settings.worker_seen_seconds
     if "heartbeat_seconds" in values and seen_seconds < 2 * values["heartbeat_seconds"]:
-        raise _refused(
-            "settings.heartbeat_seconds",
+        message = (
             f"FETTLE_WORKER_SEEN_SECONDS is {seen_seconds:g}: a worker would count as stopped "
-            f"after one late heartbeat. Set it to {seen_seconds / 2:g} or less",
+            f"after one late heartbeat. Set it to {seen_seconds / 2:g} or less"
         )
-
-
-def _refused(field: str, message: str) -> RefusedRequest:
-    errors = [FieldError(field=field, message=message)]
-    return RefusedRequest(problems.INVALID, message, {"errors": errors})
+        refuse([FieldError(field="settings.heartbeat_seconds", message=message)])
 
 
 async def _check_removal(services: Services, days: float, accepted: int) -> None:
@@ -160,7 +153,7 @@ def _changed(record: FleetRecord | None) -> RefusedRequest:
 
 
 def _fleet_json(record: FleetRecord | None) -> Fleet:
-    values = asdict(record.rules) if record else _defaults()
+    values = _values_of(record)
     settings = [
         FleetSetting(
             name=name,
@@ -174,4 +167,6 @@ def _fleet_json(record: FleetRecord | None) -> Fleet:
         FleetChange(**{**asdict(change), "at": format_time(change.at)})
         for change in reversed(record.changes if record else ())
     ]
-    return Fleet(version=record.version if record else 0, settings=settings, changes=changes)
+    defaults = values.get("defaults", {})
+    version = record.version if record else 0
+    return Fleet(version=version, settings=settings, defaults=defaults, changes=changes)

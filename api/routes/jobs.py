@@ -33,7 +33,6 @@ from api.schemas.job_request import ForkRequest, JobRequest, LabelsRequest, Retr
 from api.services import Services, ServicesDep, find_job, queue_state
 from api.submission import new_jobs
 from api.submission.job_spec import derived_digest, request_digest
-from api.submission.validation import check_job
 from jobs.audit.entries import Actor
 from jobs.blobs.directory import compute_digest
 from jobs.model.codec import dump
@@ -106,7 +105,7 @@ async def _submit(
     idempotency_key: str | None,
     parts: FormParts = NO_PARTS,
 ) -> Response:
-    spec = check_job(job, size, services.settings, parts)
+    spec = await new_jobs.check(services, job, size, parts)
     once = None
     if idempotency_key:
         once = Idempotency(idempotency_key, request_digest(job, await _upload_digests(parts)))

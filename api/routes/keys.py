@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 import structlog
 from fastapi import APIRouter, Request, Response
 
@@ -51,12 +54,6 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     seen the secret. Keys that the first key (`FETTLE_API_KEY`) has made have their vote.
     """
     key_request, _ = await read_json(request, KeyRequest, services.settings)
-    created = await create_key(services, caller, key_request)
-    return as_json(created, 201, {"Cache-Control": "no-store"})
-
-
-async def create_key(services: Services, caller: Credential, key_request: KeyRequest) -> NewKey:
-    """Create a key. Raises RefusedRequest: 403, 409."""
     tenant = key_request.tenant or caller.tenant
     if not caller.governs(tenant):
         raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
@@ -88,7 +85,9 @@ async def create_key(services: Services, caller: Credential, key_request: KeyReq
         key_person=credential.person,
         key_tenant=tenant,
     )
-    return NewKey(**_key_json(credential), secret=secret)
+    return as_json(
+        NewKey(**_key_json(credential), secret=secret), 201, {"Cache-Control": "no-store"}
+    )
 
 
 @router.get(
@@ -100,17 +99,12 @@ async def create_key(services: Services, caller: Credential, key_request: KeyReq
 )
 async def listing(services: ServicesDep, caller: Admin) -> Response:
     """The keys that you govern, including revoked ones, without their secrets."""
-    return as_json(KeyList(keys=await list_keys(services, caller)))
-
-
-async def list_keys(services: Services, caller: Credential) -> list[Key]:
-    """The keys that the caller governs, the first key first, then the oldest."""
     first = configured_key(services.settings)
     all_keys = [*([first] if first else []), *await services.credentials.list_all()]
     governed = [key for key in all_keys if caller.governs(key.tenant)]
     spent = await services.store.budgets.of_keys_today([key.id for key in governed])
     uses = await services.credentials.uses()
-    return [
+    listed = [
         Key(
             **_key_json(key),
             spent_today=spent_today(amount),
@@ -118,6 +112,7 @@ async def list_keys(services: Services, caller: Credential) -> list[Key]:
         )
         for key, amount in zip(governed, spent, strict=True)
     ]
+    return as_json(KeyList(keys=listed))
 
 
 @router.put(
@@ -132,19 +127,11 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
     """Replace both limits. They apply within seconds, to running jobs too. Only the operator may:
     a tenant's admin could raise the tenant's own limits."""
     limits, _ = await read_json(request, DayLimits, services.settings)
-    return as_json(await limit_key(services, caller, key_id, limits))
-
-
-async def limit_key(services: Services, caller: Credential, key_id: str, limits: DayLimits) -> Key:
-    """Replace the limits of a key. Raises RefusedRequest: 404, 409."""
-    if key_id == FIRST_ID and configured_key(services.settings):
-        detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
-        raise RefusedRequest(problems.CONFIGURED_KEY, detail)
     await _governed(key_id, services, caller)
     new_limits = TenantLimits(limits.max_cost_usd_per_day, limits.max_tokens_per_day)
     await services.credentials.limit(key_id, new_limits, Actor.of(caller))
     log.info("key limited", key=key_id, **limits.model_dump())
-    return Key(**_key_json(await _governed(key_id, services, caller)))
+    return as_json(Key(**_key_json(await _governed(key_id, services, caller))))
 
 
 @router.delete(
@@ -157,20 +144,17 @@ async def limit_key(services: Services, caller: Credential, key_id: str, limits:
 )
 async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Revoke a key at once. Revoking it again does nothing."""
-    await revoke_key(services, caller, key_id)
-    return Response(status_code=204)
-
-
-async def revoke_key(services: Services, caller: Credential, key_id: str) -> None:
-    """Revoke a key. Raises RefusedRequest: 404, 409."""
-    if key_id == FIRST_ID and configured_key(services.settings):
-        raise RefusedRequest(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
     await _governed(key_id, services, caller)
     await services.credentials.revoke(key_id, await services.store.now(), Actor.of(caller))
     log.info("key revoked", key=key_id)
+    return Response(status_code=204)
 
 
 async def _governed(key_id: str, services: Services, caller: Credential) -> Credential:
+    """The key, if the caller may change it. Raises RefusedRequest: 404, 409."""
+    if key_id == FIRST_ID and configured_key(services.settings):
+        detail = "FETTLE_API_KEY sets this key, and FETTLE_KEY_COST_USD_PER_DAY limits it"
+        raise RefusedRequest(problems.CONFIGURED_KEY, detail)
     key = await services.credentials.get(key_id)
     if key is None or not caller.governs(key.tenant):
         raise RefusedRequest(
@@ -186,21 +170,10 @@ def spent_today(amount: Amount) -> SpentToday | None:
     return SpentToday(cost_usd=format_dollars(amount.cost), tokens=amount.tokens)
 
 
-def _key_json(credential: Credential) -> dict[str, object]:
-    return {
-        "id": credential.id,
-        "name": credential.name,
-        "person": credential.person,
-        "tenant": credential.tenant,
-        "scopes": list(credential.scopes),
-        "created_at": format_time(credential.created_at or None),
-        "created_by": credential.created_by,
-        "created_by_key": credential.created_by_key,
-        "expires_at": format_time(credential.expires_at),
-        "revoked_at": format_time(credential.revoked_at),
-        "max_cost_usd_per_day": credential.max_cost_usd_per_day,
-        "max_tokens_per_day": credential.max_tokens_per_day,
-    }
+def _key_json(credential: Credential) -> dict[str, Any]:
+    times = ("created_at", "expires_at", "revoked_at")
+    fields = asdict(credential)
+    return fields | {name: format_time(fields[name] or None) for name in times}
 
 
 @router.post(

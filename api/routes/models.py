@@ -13,6 +13,7 @@ from api import problems
 from api.auth.caller import Operator, Overseer
 from api.http.answers import as_json
 from api.http.body import read_json
+from api.http.field_errors import refuse
 from api.openapi import body_responses, responses, with_body
 from api.problems import RefusedRequest
 from api.schemas.models import (
@@ -23,6 +24,7 @@ from api.schemas.models import (
     Models,
     OfferedModel,
 )
+from api.schemas.problem import FieldError
 from api.services import Services, ServicesDep
 from api.submission.validation import explain_not_allowed, is_allowed
 from jobs.view.job import format_time
@@ -132,8 +134,7 @@ async def _accepted(
 def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple[str, ...]) -> None:
     for name in names:
         if name not in offered and not is_allowed(name, allowed):
-            error = {"field": "models", "message": explain_not_allowed(name, allowed)}
-            raise RefusedRequest(problems.INVALID, error["message"], {"errors": [error]})
+            refuse([FieldError(field="models", message=explain_not_allowed(name, allowed))])
 
 
 async def _announcing(services: Services) -> list[Mapping[str, Any]]:

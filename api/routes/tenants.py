@@ -19,7 +19,7 @@ from api.schemas import patterns
 from api.schemas.key import DayLimits, Tenant, TenantList
 from api.services import Services, ServicesDep
 from jobs.audit.entries import Actor
-from jobs.model.credentials import OPERATOR, Credential, TenantLimits
+from jobs.model.credentials import OPERATOR, TenantLimits
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["keys"])
@@ -34,16 +34,13 @@ router = APIRouter(tags=["keys"])
 )
 async def listing(services: ServicesDep, caller: Admin) -> Response:
     """Your tenant with its limits; for the operator, all tenants with a key or limits."""
-    return as_json(TenantList(tenants=await list_tenants(services, caller)))
-
-
-async def list_tenants(services: Services, caller: Credential) -> list[Tenant]:
-    """The tenants that the caller governs, by name."""
     names = {caller.tenant}
     if caller.operates:
         keys = await services.credentials.list_all()
         names |= {OPERATOR, *await services.credentials.tenants(), *(key.tenant for key in keys)}
-    return [await _tenant_json(services, name) for name in sorted(names)]
+    return as_json(
+        TenantList(tenants=[await _tenant_json(services, name) for name in sorted(names)])
+    )
 
 
 @router.put(
@@ -58,13 +55,6 @@ async def limit(tenant: str, request: Request, services: ServicesDep, caller: Op
     """Replace both limits, which apply to all its keys together, within seconds. Only the operator
     may do this. The tenant needs no key yet."""
     body, _ = await read_json(request, DayLimits, services.settings)
-    return as_json(await limit_tenant(services, caller, tenant, body))
-
-
-async def limit_tenant(
-    services: Services, caller: Credential, tenant: str, body: DayLimits
-) -> Tenant:
-    """Replace the limits of a tenant. Raises RefusedRequest: 404."""
     if not re.fullmatch(patterns.TENANT, tenant):
         raise RefusedRequest(
             problems.NOT_FOUND, "no tenant can have this name: 1 to 63 of a-z, 0-9, _ and -"
@@ -72,7 +62,7 @@ async def limit_tenant(
     limits = TenantLimits(body.max_cost_usd_per_day, body.max_tokens_per_day)
     await services.credentials.limit_tenant(tenant, limits, Actor.of(caller))
     log.info("tenant limited", limited_tenant=tenant, **body.model_dump())
-    return await _tenant_json(services, tenant)
+    return as_json(await _tenant_json(services, tenant))
 
 
 async def _tenant_json(services: Services, name: str) -> Tenant:

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from api.schemas.fields import Label, RequestModel, ResponseModel, Time
+from api.schemas.job_request import UsageTerms
 from jobs.model.event_data import Usd
 from jobs.store.outbox import MessageType
 from settings.reading.addresses import parse_destination
@@ -34,7 +35,10 @@ class FleetRequest(RequestModel):
     """The body of PUT /fleet."""
 
     version: int = Field(ge=0, description="the version that the change is based on; 0: none")
-    settings: FleetValues
+    settings: FleetValues = FleetValues()
+    defaults: UsageTerms | None = Field(
+        None, description="changes of the defaults for new jobs; a null removes a default"
+    )
     accept_removal: int = Field(
         0, ge=0, description="finished jobs that the change may remove at once, at most"
     )
@@ -56,7 +60,7 @@ class FleetChange(ResponseModel):
     at: Time
     by: str = Field(description="the name of a key, or the worker that made the first record")
     key_id: str = Field(description="the id of that key; empty: a worker's")
-    values: dict[str, float]
+    values: dict[str, Any] = Field(description="rules by name, and all `defaults` if they changed")
 
 
 class Fleet(ResponseModel):
@@ -64,6 +68,7 @@ class Fleet(ResponseModel):
 
     version: int = Field(description="0: none is on record; the first worker makes it")
     settings: list[FleetSetting]
+    defaults: dict[str, Any] = Field(description="the terms of new jobs that leave them out")
     changes: list[FleetChange] = Field(description="the last 100, newest first")
 
 

@@ -30,8 +30,8 @@ LEAST_RUN_MEMORY = 64 * 1024 * 1024
 MOST_TOKENS = 1_000_000_000_000
 
 
-class Terms(RequestModel):
-    """What a job may use, and who decides about it. A retry may change these fields."""
+class UsageTerms(RequestModel):
+    """What a job may use. The operator's defaults for new jobs have these fields, too."""
 
     model: str | None = Field(
         None,
@@ -76,6 +76,11 @@ class Terms(RequestModel):
         le=MOST_TOKENS,
         description="limit of the tokens of its model calls; else the operator's limit",
     )
+
+
+class Terms(UsageTerms):
+    """What a job may use, and who decides about it. A retry may change these fields."""
+
     setup: str | None = Field(
         None,
         max_length=4_096,

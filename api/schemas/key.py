@@ -64,9 +64,7 @@ class KeyRequest(DayLimits):
     tenant: str | None = Field(
         None, pattern=patterns.TENANT, description="the key's tenant; else that of your key"
     )
-    expires_days: int | None = Field(
-        None, ge=1, le=3_650, description="days until the key is no longer valid; else never"
-    )
+    expires_days: int | None = Field(None, ge=1, le=3_650, description="else it never expires")
 
 
 class SpentToday(ResponseModel):
@@ -94,9 +92,7 @@ class Key(ResponseModel):
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
     spent_today: SpentToday | None = Field(None, description="only in listings")
-    last_used_at: Time | None = Field(
-        None, description="only in listings; the last request, to the minute. null: unused"
-    )
+    last_used_at: Time | None = Field(None, description="only in listings; to the minute")
 
 
 class NewKey(Key):

@@ -30,7 +30,7 @@ from api.submission.job_spec import (
     verification_spec,
 )
 from api.submission.review_rules import apply_rules
-from api.submission.validation import approver_errors, check_fork, check_retry
+from api.submission.validation import approver_errors, check_fork, check_job, check_retry
 from jobs.model.credentials import Credential, Signer
 from jobs.model.spec import JobSpec, Repo
 from jobs.service import Submission
@@ -72,6 +72,17 @@ async def replay(
     if isinstance(replayed, Refusal):
         raise from_refusal(replayed)
     return replayed
+
+
+async def check(
+    services: Services, request: JobRequest, size: int, parts: FormParts = NO_PARTS
+) -> JobSpec:
+    """The spec of a valid request, with the operator's default for each term that it leaves out
+    (ADR 72). `size`: of the request's JSON. Raises RefusedRequest: 422."""
+    record = await services.store.fleet.read()
+    defaults = record.rules.defaults if record else {}
+    missing = {name: term for name, term in defaults.items() if getattr(request, name) is None}
+    return check_job(request.model_copy(update=missing), size, services.settings, parts)
 
 
 async def submit(

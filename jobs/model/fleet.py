@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from jobs.errors import JobsError
@@ -35,6 +35,8 @@ class FleetRules:
     retention_days: float
     blob_grace_seconds: float
     retention_sweep_seconds: float
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """The terms of new jobs that leave them out, by name. Only the API uses them."""
 
     @property
     def retention_ms(self) -> int:
@@ -96,10 +98,12 @@ def load(text: str | bytes) -> FleetRecord:
     """The record that `dump` wrote. Rules of newer releases are ignored. Raises FleetUnreadable."""
     try:
         plain = json.loads(text)
-        rules = {rule.name: plain["rules"][rule.name] for rule in fields(FleetRules)}
+        defaults = dict(plain["rules"].pop("defaults", {}))  # earlier releases have none
+        names = {rule.name for rule in fields(FleetRules)} - {"defaults"}
+        rules = {name: plain["rules"][name] for name in names}
         _check(rules)
         changes = tuple(FleetChange(**change) for change in plain["changes"])
-        return FleetRecord(int(plain["version"]), FleetRules(**rules), changes)
+        return FleetRecord(int(plain["version"]), FleetRules(**rules, defaults=defaults), changes)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         detail = f"the record of the fleet (fettle:fleet) cannot be read: {error}"
         raise FleetUnreadable(detail) from error

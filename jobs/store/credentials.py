@@ -16,7 +16,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from typing import Any
 
 from redis.asyncio import Redis
 
@@ -35,6 +36,8 @@ from jobs.store.webhooks import MOST_WEBHOOKS, Webhook
 
 DIGESTS = PREFIX + "keys"
 KEY_NAMES = PREFIX + "key-names"
+NUMBERS = ("created_at", "expires_at", "revoked_at", "max_tokens_per_day")
+"""The fields of a key that are numbers."""
 USES = PREFIX + "key-uses"
 USE_SECONDS = 60.0
 """A process records the use of a key again after this time."""
@@ -61,11 +64,11 @@ class Credentials:
         Returns False, and stores nothing, if a key of the tenant that is not revoked has the same
         name, ignoring case: names sign decisions.
         """
-        fields = [text for field in _fields(credential).items() for text in field]
+        pairs = [text for pair in _fields(credential).items() for text in pair]
         commands = (
             ("HSET", KEY_NAMES, credential.signature, credential.id),
             ("HSET", DIGESTS, credential.id, digest),
-            ("HSET", _key(digest), *fields),
+            ("HSET", _key(digest), *pairs),
             *append_entries([entries.entry_of_new_key(credential)]),
         )
         name_is_free = field_is(KEY_NAMES, credential.signature, "")
@@ -73,8 +76,8 @@ class Credentials:
 
     async def find(self, digest: str) -> Credential | None:
         """The key with this digest, also if it is revoked."""
-        fields = await await_redis(self._redis.hgetall(_key(digest)))
-        return _read(fields) if fields else None
+        stored = await await_redis(self._redis.hgetall(_key(digest)))
+        return _read(stored) if stored else None
 
     async def get(self, key_id: str) -> Credential | None:
         """The key with this id, also if it is revoked."""
@@ -88,7 +91,7 @@ class Credentials:
             for digest in digests:
                 pipe.hgetall(_key(digest.decode()))
             hashes = await await_redis(pipe.execute())
-        return sort_by_age(_read(fields) for fields in hashes if fields)
+        return sort_by_age(_read(stored) for stored in hashes if stored)
 
     async def record_use(self, key_id: str) -> None:
         """Record that a key is in use. If Redis does not take it, a later use is recorded."""
@@ -146,10 +149,9 @@ class Credentials:
 
     async def tenant(self, name: str) -> TenantLimits:
         """The limits of one tenant."""
-        fields = decode_hash(await await_redis(self._redis.hgetall(keys.tenant_limits(name))))
-        return TenantLimits(
-            fields.get("max_cost_usd_per_day"), _number(fields, "max_tokens_per_day")
-        )
+        stored = decode_hash(await await_redis(self._redis.hgetall(keys.tenant_limits(name))))
+        tokens = stored.get("max_tokens_per_day")
+        return TenantLimits(stored.get("max_cost_usd_per_day"), int(tokens) if tokens else None)
 
     async def limit_tenant(self, name: str, limits: TenantLimits, actor: Actor) -> None:
         """Change the day limits of a tenant, also if Redis is full."""
@@ -195,42 +197,14 @@ def _key(digest: str) -> str:
 
 
 def _fields(credential: Credential) -> dict[str, str]:
-    fields = {
-        "id": credential.id,
-        "name": credential.name,
-        "tenant": credential.tenant,
-        "scopes": " ".join(credential.scopes),
-        "created_at": str(credential.created_at),
-        "created_by": credential.created_by,
-        "person": credential.person,
-        "created_by_key": credential.created_by_key,
+    fields = {**asdict(credential), "scopes": " ".join(credential.scopes)}
+    return {name: str(value) for name, value in fields.items() if value is not None}
+
+
+def _read(hash_fields: dict[bytes, bytes]) -> Credential:
+    texts = decode_hash(hash_fields)
+    values: dict[str, Any] = {
+        field.name: texts[field.name] for field in fields(Credential) if field.name in texts
     }
-    optional = {
-        "expires_at": credential.expires_at,
-        "revoked_at": credential.revoked_at,
-        "max_cost_usd_per_day": credential.max_cost_usd_per_day,
-        "max_tokens_per_day": credential.max_tokens_per_day,
-    }
-    return fields | {name: str(value) for name, value in optional.items() if value is not None}
-
-
-def _read(fields: dict[bytes, bytes]) -> Credential:
-    texts = decode_hash(fields)
-    return Credential(
-        id=texts["id"],
-        name=texts["name"],
-        tenant=texts["tenant"],
-        scopes=tuple(Scope(scope) for scope in texts["scopes"].split()),
-        created_at=int(texts["created_at"]),
-        created_by=texts["created_by"],
-        expires_at=_number(texts, "expires_at"),
-        revoked_at=_number(texts, "revoked_at"),
-        max_cost_usd_per_day=texts.get("max_cost_usd_per_day"),
-        max_tokens_per_day=_number(texts, "max_tokens_per_day"),
-        person=texts.get("person", ""),
-        created_by_key=texts.get("created_by_key", ""),
-    )
-
-
-def _number(fields: Mapping[str, str], name: str) -> int | None:
-    return int(fields[name]) if name in fields else None
+    values |= {name: int(texts[name]) for name in NUMBERS if name in texts}
+    return Credential(**{**values, "scopes": tuple(map(Scope, texts["scopes"].split()))})

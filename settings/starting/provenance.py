@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,8 +30,12 @@ class Setting:
 
 def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) -> list[Setting]:
     """Every setting of `kind`. Raises pydantic's ValidationError for an invalid value."""
-    flag_values = dict(flags or {})
-    settings = kind(**flag_values)
+    return trace_values(kind(**(flags or {})), flags or {})
+
+
+def trace_values(settings: FettleSettings, flag_values: Mapping[str, Any]) -> list[Setting]:
+    """Every setting of a process, with the value that it has in `settings`."""
+    kind = type(settings)
     layers = _layers(kind, flag_values)
     return [
         Setting(
@@ -104,9 +109,10 @@ def _masked(value: Any) -> str:
 
 
 def _without_secrets(url: str) -> str:
-    """The address without its password and its query, which may hold a token."""
+    """The address without its password, its query, and long parts of its path (maybe tokens)."""
     parts = urlsplit(url)
     if parts.password:
         _, _, host = parts.netloc.rpartition("@")
         parts = parts._replace(netloc=f"{parts.username or ''}:{MASK}@{host}")
+    parts = parts._replace(path=re.sub(r"[^/]{16,}", MASK, parts.path))
     return urlunsplit(parts._replace(query=MASK if parts.query else ""))

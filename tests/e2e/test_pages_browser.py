@@ -546,6 +546,7 @@ PAGES = (
     "/app/system",
     "/app/audit",
     "/app/access",
+    "/app/settings",
     "/app/jobs/{done}",
 )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from decimal import Decimal
 from importlib.metadata import version
 from typing import Any, get_args
@@ -23,6 +24,7 @@ from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
 from jobs.blobs.directory import digest_bytes
 from settings.starting.environment import library_variables
+from settings.starting.provenance import trace_values
 from settings.starting.release import release
 from settings.worker import WorkerSettings
 from worker.adapters.budget import prices
@@ -63,6 +65,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "tools": [body.__name__ for body in tools(settings)],
         "dropped_variables": library_variables(),
         "shared_settings": _shared_settings(settings),
+        "settings": [asdict(s) for s in trace_values(settings, {}) if s.origin != "default"],
         "repositories": _repositories(settings),
         "models": model_catalogue(chains(settings), model_options(settings), prices(settings)),
     }

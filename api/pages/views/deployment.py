@@ -35,16 +35,20 @@ class Offer:
 
 async def offered_models(services: Services) -> list[Offer]:
     """The models that a job may name here. Raises StoreUnavailable."""
-    return offered(await services.store.workers(), services.settings.models)
+    record, workers = await services.store.fleet.read(), await services.store.workers()
+    default = record.rules.defaults.get("model", "") if record else ""
+    return offered(workers, services.settings.models, default)
 
 
-def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> list[Offer]:
+def offered(
+    workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...], operators_default: str = ""
+) -> list[Offer]:
     """The announced models that jobs may name, the default first. Pure."""
     offers: dict[str, Offer] = {}
     for worker in workers:
         announced = worker.get("models", {})
         # a chain is its names in order; the first is called first
-        default = (announced.get("default") or "").partition(",")[0].strip()
+        default = operators_default or (announced.get("default") or "").partition(",")[0].strip()
         listed = {str(name): price for name, price in _listed(announced)}
         if default:
             listed.setdefault(default, "")

@@ -25,7 +25,7 @@ from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from api.submission import new_jobs
 from api.submission.job_spec import new_spec
-from api.submission.validation import AUTO, PAUSE_FIELDS, REVIEW_FIELDS, check_job
+from api.submission.validation import AUTO, PAUSE_FIELDS, REVIEW_FIELDS
 from jobs.model.credentials import Scope
 from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec, OnExpiry, Pause, repository_name
@@ -137,7 +137,7 @@ async def submit(request: Request, services: ServicesDep, visitor: Author) -> Re
             parts = await read_form(request, settings, settings.max_body_bytes)
             check_token(request, visitor, parts.fields.get(FORM_TOKEN, ""))
             job = as_request(JobRequest, _job_values(parts.fields))
-            spec = check_job(job, len(job.model_dump_json()), settings, parts)
+            spec = await new_jobs.check(services, job, len(job.model_dump_json()), parts)
         except RefusedRequest as refused:
             if refused.kind is problems.FORBIDDEN:
                 raise

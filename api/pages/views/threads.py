@@ -21,7 +21,6 @@ from api.routes.conversations import ConversationId
 from api.schemas.job_request import ForkRequest, JobRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
-from api.submission.validation import check_job
 from api.threads import find_compared_jobs, find_conversation, load_jobs
 
 router = APIRouter()
@@ -85,7 +84,7 @@ async def follow_up(
         terms["approvals"] = max(record.spec.approvals, services.settings.review_approvals)
     task = {"task": values.get("task", "").strip(), "conversation_id": record.conversation_id}
     job = as_request(JobRequest, {**task, **terms})
-    spec = check_job(job, len(job.model_dump_json()), services.settings)
+    spec = await new_jobs.check(services, job, len(job.model_dump_json()))
     request_id = request.scope["request_id"]
     submitted = await new_jobs.submit(services, visitor.credential, job, spec, request_id)
     return go_to(request, f"/app/jobs/{submitted.record.id}")

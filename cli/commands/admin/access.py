@@ -52,12 +52,7 @@ def keys_command() -> None:
     help="The person who owns the key, for good; else a person of the key's name.",
 )
 @click.option("--tenant", metavar="NAME", help="The tenant of the key; else your key's tenant.")
-@click.option(
-    "--expires-days",
-    type=int,
-    metavar="N",
-    help="The key is no longer valid after N days; else it is valid until it is revoked.",
-)
+@click.option("--expires-days", type=int, metavar="N", help="Days until the key expires.")
 @limits
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj

@@ -85,8 +85,11 @@ def _print(fleet: Mapping[str, Any], *, as_json: bool) -> None:
         return
     screen = Screen()
     screen.rows(("SETTING", "VALUE", "DEFAULT", "MEANING"), _setting_rows(fleet["settings"]))
+    for name, term in fleet.get("defaults", {}).items():
+        screen.line("new jobs", f"{name}={term}")
     for change in fleet["changes"][:1]:
-        values = ", ".join(f"{name}={value:g}" for name, value in change["values"].items())
+        rules = {name: rule for name, rule in change["values"].items() if name != "defaults"}
+        values = ", ".join(f"{name}={value:g}" for name, value in rules.items()) or "defaults"
         screen.line("changed", f"{change['at']} by {change['by']}: {values}")
     if not fleet["version"]:
         screen.line("record", "no record yet: the first worker creates it")

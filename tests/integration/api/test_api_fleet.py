@@ -32,7 +32,7 @@ async def change(front, version, accept=0, **settings):
 def test_every_rule_is_a_setting_and_can_be_changed():
     names = FleetSettings.model_fields.keys()
     assert list(names) == list(FleetValues.model_fields)
-    assert list(names) == list(FleetRules.__dataclass_fields__)
+    assert [*names, "defaults"] == list(FleetRules.__dataclass_fields__)
 
 
 async def test_a_change_names_its_base_version_and_its_author(front):
@@ -53,6 +53,31 @@ async def test_a_change_names_its_base_version_and_its_author(front):
     assert (stale.status_code, stale.json()["type"]) == (409, "/problems/fleet-changed")
     assert stale.json()["limit"] == 2
     assert (await front.client.get("/fleet")).json() == changed
+
+
+async def test_new_jobs_get_the_defaults_of_terms_that_they_leave_out(front):
+    async def set_defaults(**defaults):
+        version = (await front.client.get("/fleet")).json()["version"]
+        body = {"version": version, "defaults": defaults}
+        return await front.client.put("/fleet", json=body)
+
+    first = await front.submit()
+    changed = await set_defaults(model="groq:small", max_cost_usd="0.50", max_tokens=9_000)
+    assert changed.json()["changes"][0]["values"]["defaults"]["model"] == "groq:small"
+    once = {"Idempotency-Key": "k1"}
+    task = {"task": "add 1 and 1", "max_tokens": 5_000}
+    job_id = (await front.client.post("/jobs", json=task, headers=once)).json()["id"]
+    spec = (await front.job(job_id))["spec"]
+    terms = {name: spec[name] for name in ("model", "max_cost_usd", "max_tokens")}
+    assert terms == {"model": "groq:small", "max_cost_usd": "0.50", "max_tokens": 5_000}
+    assert (await front.job(first))["spec"]["model"] is None
+    defaults = (await set_defaults(model="groq:large", max_cost_usd=None)).json()["defaults"]
+    assert defaults == {"model": "groq:large", "max_tokens": 9_000}
+    again = await front.client.post("/jobs", json=task, headers=once)
+    assert again.json()["id"] == job_id, "the same request, although the defaults have changed"
+    for wrong in ({"model": "unlisted:m"}, {"timeout_seconds": 10**9}, {"review": True}):
+        assert (await set_defaults(**wrong)).status_code == 422
+    assert '"kind":"fleet_changed"' in (await front.client.get("/audit")).text
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ GUARDED = [
     ("POST", f"{JOB}/cancel", "submit"),
     ("POST", f"{JOB}/retry", "submit"),
     ("POST", f"{JOB}/rebase", "submit"),
+    ("POST", f"{JOB}/fork", "submit"),
     ("DELETE", f"{JOB}", "admin"),
     ("GET", "/jobs", "read"),
     ("GET", JOB, "read"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from dataclasses import asdict
 
 import pytest
 from support.pages.api_front import settings_for, started
 from support.pages.pages_browser import form_token, visiting
+
+from settings.starting.provenance import Setting
 
 
 @pytest.fixture
@@ -22,7 +26,7 @@ async def post(visit, path, **fields):
 
 async def test_a_key_is_created_shown_once_limited_and_revoked(front):
     async with visiting(front.app) as visit:
-        form = {"name": "ada", "person": "Ada Lovelace", "scopes": ["read", "review"]}
+        form = {"name": "ada", "person": "Ada Lovelace", "scopes[]": ["read", "review"]}
         created = await post(visit, "/app/access/keys", **form, expires_days="90", tenant="acme")
         secret = re.search(r"fettle_[\w-]{20,}", created.text).group()
         assert created.headers["cache-control"] == "no-store"
@@ -34,15 +38,14 @@ async def test_a_key_is_created_shown_once_limited_and_revoked(front):
             key = (await front.client.get("/keys")).json()["keys"][1]
             assert (key["tenant"], key["expires_at"] > key["created_at"]) == ("acme", True)
             limits = {"max_cost_usd_per_day": "2.50", "max_tokens_per_day": ""}
-            for owner in (f"keys/{key['id']}", "tenants/acme"):
-                assert (await post(visit, f"/app/access/{owner}/limits", **limits)).is_redirect
-            assert (await visit.get("/app/access")).text.count("$2.50") == 2
+            assert (await post(visit, "/app/access/tenants/acme/limits", **limits)).is_redirect
+            assert "$2.50" in (await visit.get("/app/access")).text
             revoked = await post(visit, f"/app/access/keys/{key['id']}/revoke")
             assert revoked.headers["location"] == "/app/access"
             assert (await ada.get("/jobs")).status_code == 401
         page = (await visit.get("/app/access")).text
         assert (page.count("revoked 20"), f"{key['id']}/revoke" in page) == (1, False)
-        refused = await post(visit, "/app/access/keys", name="a b!", scopes=["read"])
+        refused = await post(visit, "/app/access/keys", name="a b!", **{"scopes[]": ["read"]})
         assert (refused.status_code, "name" in refused.text) == (422, True)
 
 
@@ -54,16 +57,16 @@ async def test_an_admin_of_a_tenant_manages_its_keys_only(front):
         page = (await visit.get("/app/access")).text
         assert ("of default" in page, "limits" in page, 'name="tenant"' in page) == (False,) * 3
         visit.token = form_token(page)
-        created = await post(visit, "/app/access/keys", name="ada", scopes=["read"])
+        created = await post(visit, "/app/access/keys", name="ada", **{"scopes[]": ["read"]})
         assert "fettle_" in created.text
         assert (await post(visit, f"/app/access/keys/{key_id}/revoke")).status_code == 404
-        for path in ("keys/x/limits", "tenants/acme/limits"):
-            refused = await post(visit, f"/app/access/{path}", max_tokens_per_day="5")
-            assert refused.status_code == 403
-        elsewhere = await post(
-            visit, "/app/access/keys", name="eve", scopes="read", tenant="default"
-        )
-        assert elsewhere.status_code == 403
+        form = {"name": "eve", "tenant": "default", "scopes[]": "read", "max_tokens_per_day": "5"}
+        for path in ("access/tenants/acme/limits", "access/keys", "settings", "settings/check"):
+            assert (await post(visit, f"/app/{path}", **form)).status_code == 403, path
+        assert (await visit.get("/app/settings")).status_code == 403
+        assert {key["name"] for key in (await front.client.get("/keys")).json()["keys"]} == {
+            *("development", "of default", "root", "ada")
+        }
     async with visiting(front.app, await front.key("read", "submit", name="user")) as visit:
         assert "/app/access" not in (await visit.get("/app")).text
         assert (await visit.get("/app/access")).status_code == 403
@@ -74,3 +77,49 @@ async def test_a_form_without_its_token_changes_nothing(front):
         sent = await visit.http.post("/app/access/keys", data={"name": "ada", "scopes": "read"})
         assert sent.status_code == 403
     assert len((await front.client.get("/keys")).json()["keys"]) == 1
+
+
+async def answer_one_check(store, listens):
+    """Play a worker that accepts one check of models."""
+    async with store.rpc.inquiries() as messages:
+        listens.set()
+        question = await store.rpc.accept(await messages.get())
+        [name] = question.data["models"]
+        checked = {"name": name, "ok": False, "error": "the key is refused", "seconds": 0.5}
+        lacking = ("first_token_seconds", "input_tokens", "output_tokens", "cost_usd")
+        await store.rpc.answer(question, {"checked": [{**checked, **dict.fromkeys(lacking)}]})
+
+
+async def test_the_operator_sees_settings_sets_defaults_and_tests_a_model(
+    redis_url, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("FETTLE_MAX_FILES", "7")
+    settings = settings_for(redis_url, tmp_path, api_key="a-secret-key", max_files=7)
+    async with started(settings) as front, front.with_key("a-secret-key") as client:
+        store = front.services.store
+        listed = asdict(Setting("x", "FETTLE_MODEL", "groq:worker", "environment", ""))
+        facts = {"settings": [listed], "models": {"offered": [{"name": "groq:worker"}]}}
+        await store.announce("w1", facts, 60)
+        async with visiting(front.app, "a-secret-key") as visit:
+            page = (await visit.get("/app/settings")).text
+            assert "a-secret-key" not in page
+            row = r"<tr><th[^>]*><code>(\w+)</code></th>(.*?)</tr>"
+            rows = re.findall(row, page)
+            assert ("FETTLE_MAX_FILES", "<td>7</td><td>environment</td>") in rows
+            assert ("FETTLE_MODEL", "<td>groq:worker</td><td>environment</td>") in rows
+            form = {"version": "0", "defaults.model": "groq:m", "defaults.max_tokens": "9000"}
+            saved = await post(visit, "/app/settings", **form)
+            assert (saved.status_code, saved.headers["location"]) == (303, "/app/settings")
+            assert 'value="groq:m"' in (await visit.get("/app/settings")).text
+            assert "groq:m" in (await visit.get("/app/new")).text
+            stale = await post(visit, "/app/settings", **form)
+            assert (stale.status_code, "came first" in stale.text) == (409, True)
+            fleet = (await client.get("/fleet")).json()
+            assert fleet["defaults"] == {"model": "groq:m", "max_tokens": 9_000}
+            assert fleet["changes"][0]["by"] == "operator"
+            listens = asyncio.Event()
+            worker = asyncio.create_task(answer_one_check(store, listens))
+            await listens.wait()
+            tested = await post(visit, "/app/settings/check", **{"models[]": "groq:worker"})
+            await worker
+            assert ("the key is refused" in tested.text, tested.status_code) == (True, 200)

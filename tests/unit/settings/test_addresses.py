@@ -337,6 +337,8 @@ def test_an_address_is_shown_without_its_password_and_its_query() -> None:
 
     assert traced_url(f"https://hooks.x/a?key={SECRET}") == f"https://hooks.x/a?{MASK}"
     assert traced_url("https://hooks.x/a") == "https://hooks.x/a"
+    chat = f"https://hooks.slack.com/services/T0/B0/{'x' * 24}"
+    assert traced_url(chat) == f"https://hooks.slack.com/services/T0/B0/{MASK}"
 
 
 def test_an_invalid_flag_is_named_as_a_flag(monkeypatch: pytest.MonkeyPatch) -> None:
