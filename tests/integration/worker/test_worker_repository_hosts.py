@@ -103,5 +103,9 @@ def test_a_job_keeps_its_commit_when_the_branch_moves(
             model.slow = None
             deployment.worker(**settings)
             deployment.wait_until(lambda: service.job(job_id)["status"] == "succeeded")
-            base = service.job(job_id)["result"]["patch"]["base"]
-    assert (base, base != moved) == (first, True)
+            fork = service.fork(job_id, {})["id"]
+            deployment.wait_until(lambda: service.job(fork)["finished_at"] is not None)
+            bases = {service.job(job)["result"]["patch"]["base"] for job in (job_id, fork)}
+            (difference,) = service.compare([job_id, fork])["differences"]
+    assert (bases, first != moved) == ({first}, True)
+    assert (difference["files"], difference["problem"]) == ([], "")
