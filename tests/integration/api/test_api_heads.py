@@ -18,7 +18,7 @@ STREAMS = {"/jobs/{job_id}/events", "/jobs/{job_id}/files.tar.gz", "/app/jobs/{j
 """Routes with answers that have no length."""
 
 ELSEWHERE = {
-    "/", "/app/", "/app/sign-in", "/app/sign-in/{token}", "/app/static/{digest}/{name}",
+    "/", "/app/", "/app/sign-in", "/app/sign-in/{token}", "/app/static/{digest}/{name}", "/compare",
     "/app/stats/{table}.csv", "/app/jobs/{job_id}/timeline", "/app/jobs/{job_id}/pictures/{digest}",
     *(f"{base}/jobs/{{job_id}}/{path}" for base in ("", "/app")
       for path in ("repairs/{run}/diff", "recording", "files/{path:path}")),
@@ -45,7 +45,14 @@ def paths(routes, prefix: str = "") -> list[str]:
 
 
 def read(path: str, job_id: str, name: str) -> str:
-    values = {"job_id": job_id, "number": "1", "part": "stdout", "name": name, "run": "run-1"}
+    values = {
+        "job_id": job_id,
+        "conversation_id": job_id,
+        "number": "1",
+        "part": "stdout",
+        "name": name,
+        "run": "run-1",
+    }
     path = path.replace("/problems/{name}", "/problems/not-found")
     return re.sub(r"\{(\w+)(:\w+)?\}", lambda found: values.get(found[1], "a"), path)
 
