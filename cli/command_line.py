@@ -46,7 +46,6 @@ SECTIONS = (
                 "Show a job: plan, runs, verdict, answer, cost.",
             ),
             "watch": ("cli.commands.jobs.reading:watch_command", "Follow a job to its end."),
-            "claim": ("cli.commands.jobs.review:claim_command", "Say who looks after a review."),
             "review": ("cli.commands.jobs.review:review_command", "Decide a job's open review."),
             "cancel": ("cli.commands.jobs.lifecycle:cancel_command", "Cancel a job."),
             "delete": (

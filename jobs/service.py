@@ -199,13 +199,8 @@ class Operations:
 
     async def assign(self, job_id: str, assignee: str, actor: Actor) -> JobRecord | Refusal:
         """Record the person who looks after the open review; '': no person."""
-        change = partial(
-            assign,
-            assignee=assignee,
-            by=actor.name,
-            key_id=actor.key_id,
-            person=actor.person,
-        )
+        signed = {"by": actor.name, "key_id": actor.key_id, "person": actor.person}
+        change = partial(assign, assignee=assignee, signed=signed)
         return await self._commits.change(job_id, change)
 
     async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:

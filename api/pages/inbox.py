@@ -78,13 +78,13 @@ async def path_after_decision(
     if view is None:
         return job_page
     person_keys = await keys_of_same_person(services, visitor.credential)
-    inbox = await services.store.inbox(
+    waiting, _, _ = await services.store.inbox(
         visitor.credential.tenant, person_keys, view.order, view.assignee(visitor)
     )
     review = WaitingReview.of(decided)
-    if review in inbox.entries:  # for example, a vote was withdrawn
+    if review in waiting:  # for example, a vote was withdrawn
         return job_page
-    visible = [entry for entry in inbox.entries if entry.job_id not in snoozed]
+    visible = [entry for entry in waiting if entry.job_id not in snoozed]
     following = next_after(review, visible, view.order)
     return view.path(f"/app/jobs/{following.job_id}") if following else view.path()
 

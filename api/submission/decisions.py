@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -70,27 +69,20 @@ async def claim_review(
     services: Services, caller: Credential, job_id: str, request: ClaimRequest
 ) -> JobRecord:
     """Assign the open review to a person, or release it. Raises RefusedRequest: 409, 422."""
-    assignee = request.assignee.strip()
-    if assignee:
-        assignee = await _find_reviewer(services, caller, assignee)
-    claimed = await services.operations.assign(job_id, assignee, Actor.of(caller))
+    persons = {
+        identity_of(key.person): key.person
+        for key in (await services.credentials.ring()).keys
+        if key.tenant == caller.tenant and key.may(Scope.REVIEW)
+    }
+    persons |= {"": "", "me": caller.person, identity_of(caller.person): caller.person}
+    assignee = persons.get(identity_of(request.assignee))
+    if assignee is None:
+        message = f"no reviewer of the tenant is {request.assignee!r}"
+        refuse([FieldError(field="assignee", message=message)])
+    claimed = await services.operations.assign(job_id, str(assignee), Actor.of(caller))
     if isinstance(claimed, Refusal):
         raise from_refusal(claimed)
     return claimed
-
-
-async def _find_reviewer(services: Services, caller: Credential, name: str) -> str:
-    """The person of this name who may review. Raises RefusedRequest: 422."""
-    now, all_keys = await asyncio.gather(services.store.now(), services.credentials.list_all())
-    persons = {
-        identity_of(key.person): key.person
-        for key in all_keys
-        if key.tenant == caller.tenant and key.may(Scope.REVIEW) and key.is_valid(now)
-    }
-    persons |= {identity_of(known): caller.person for known in ("me", caller.person)}
-    if (person := persons.get(identity_of(name))) is None:
-        refuse([FieldError(field="assignee", message=f"no reviewer of the tenant is {name!r}")])
-    return str(person)
 
 
 def _check(request: ReviewRequest, review: Review, record: JobRecord, services: Services) -> None:

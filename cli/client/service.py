@@ -123,10 +123,6 @@ class Service:
         """POST /jobs/{id}/review."""
         return self._receipt("POST", f"{_path(job_id)}/review", json=decision)
 
-    def claim(self, job_id: str, assignee: str) -> Job:
-        """POST /jobs/{id}/review/claim; `me` is the caller, and '' releases the review."""
-        return self._receipt("POST", f"{_path(job_id)}/review/claim", json={"assignee": assignee})
-
     def cancel(self, job_id: str) -> Job:
         """POST /jobs/{id}/cancel; a second call has no effect."""
         return self._receipt("POST", f"{_path(job_id)}/cancel")

@@ -28,11 +28,6 @@ def identity_of(person: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def is_same_person(one: str, other: str) -> bool:
-    """Whether both names are of one person."""
-    return identity_of(one) == identity_of(other)
-
-
 def person_key(person: str) -> str:
     """The identity key of a person. Each vote is recorded with it."""
     return f"{PERSON}{identity_of(person)}"

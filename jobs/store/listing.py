@@ -15,7 +15,7 @@ from typing import cast
 from redis.asyncio import Redis
 
 from jobs.model.codec import read_record
-from jobs.model.people import PERSON, is_same_person
+from jobs.model.people import PERSON, identity_of
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobKind, Priority
 from jobs.queue.admission import SystemLoad
@@ -57,17 +57,6 @@ class Period:
 
 
 ALWAYS = Period()
-
-
-@dataclass(frozen=True, slots=True)
-class Inbox:
-    """The reviews that wait for a person, in order."""
-
-    entries: Sequence[WaitingReview]
-    """At most `MAX_INBOX`, of the jobs that were submitted first."""
-    total: int
-    """The number of all, or a minimum if not `is_exact`."""
-    is_exact: bool
 
 
 class Listing(Clock):
@@ -145,40 +134,40 @@ class Listing(Clock):
                 groups[0][0], limit, offset, oldest_first=bool(oldest_first)
             )
             return await self._load_page(ids, total)
-        sets = await self._sets_of_search(tenant, groups, waits_for or ())
         if waits_for is not None and oldest_first is None:
-            inbox = await self._sort_inbox(tenant, period, sets, order, assignee)
-            ids = [entry.job_id for entry in inbox.entries[offset : offset + limit]]
-            return replace(await self._load_page(ids, inbox.total), is_exact=inbox.is_exact)
-        bounds = _bounds(period, oldest_first=bool(oldest_first))
-        total, ids, exact = await self._search(bounds, sets, limit, offset)
+            entries, total, exact = await self.inbox(
+                tenant, waits_for, order, assignee, groups, period
+            )
+            ids = [entry.job_id for entry in entries[offset : offset + limit]]
+        else:
+            sets = await self._sets_of_search(tenant, groups, waits_for or ())
+            total, ids, exact = await self._search(
+                period, sets, limit, offset, oldest_first=bool(oldest_first)
+            )
         return replace(await self._load_page(ids, total), is_exact=exact)
 
     async def inbox(
-        self, tenant: str, waits_for: Collection[str], order: Order, assignee: str = ""
-    ) -> Inbox:
-        """The reviews of tasks that wait for a person, without their records. `waits_for`,
-        `assignee`: see `page`."""
-        listing = keys.listing(tenant, "status", Status.AWAITING_REVIEW)
-        sets = await self._sets_of_search(tenant, [[listing]], waits_for)
-        return await self._sort_inbox(tenant, ALWAYS, sets, order, assignee)
-
-    async def _sort_inbox(
         self,
         tenant: str,
-        period: Period,
-        sets: Sequence[str | int],
+        waits_for: Collection[str],
         order: Order,
-        assignee: str,
-    ) -> Inbox:
-        bounds = _bounds(period, oldest_first=True)
-        total, ids, exact = await self._search(bounds, sets, MAX_INBOX, 0)
+        assignee: str = "",
+        groups: Sequence[Sequence[str]] = (),
+        period: Period = ALWAYS,
+    ) -> tuple[list[WaitingReview], int, bool]:
+        """The reviews that wait for a person, without their records; their number, and whether it
+        is exact. `waits_for`, `assignee`: see `page`. `groups`: see lua/find.lua; by default all
+        tasks that wait."""
+        groups = groups or [[keys.listing(tenant, "status", Status.AWAITING_REVIEW)]]
+        sets = await self._sets_of_search(tenant, groups, waits_for)
+        total, ids, exact = await self._search(period, sets, MAX_INBOX, 0, oldest_first=True)
         stored = await await_redis(self.redis.hmget(keys.reviews(tenant), ids)) if ids else ()
         entries = sorted(map(WaitingReview.read, ids, stored), key=order.position)
         if assignee:
-            entries = [entry for entry in entries if is_same_person(entry.assignee, assignee)]
+            person = identity_of(assignee)
+            entries = [entry for entry in entries if identity_of(entry.assignee) == person]
             total = len(entries)
-        return Inbox(entries, total, exact)
+        return entries, total, exact
 
     async def _sets_of_search(
         self, tenant: str, groups: Sequence[Sequence[str]], waits_for: Collection[str]
@@ -219,12 +208,18 @@ class Listing(Clock):
         return [name for name, exists in zip(names, existing, strict=True) if exists]
 
     async def _search(
-        self, bounds: Sequence[str | int], sets: Sequence[str | int], limit: int, offset: int
+        self,
+        period: Period,
+        sets: Sequence[str | int],
+        limit: int,
+        offset: int,
+        *,
+        oldest_first: bool,
     ) -> tuple[int, list[str], bool]:
-        """The number of matches so far, the ids of the page, and whether the number is exact.
-
-        `bounds`: the order, and the times at which the search starts and ends; '': no bound."""
-        order, score, end = bounds
+        """The number of matches so far, the ids of the page, and whether the number is exact."""
+        order = "oldest" if oldest_first else "newest"
+        ends = (period.start, period.end) if oldest_first else (period.end, period.start)
+        score, end = ("" if at is None else at for at in ends)
         enough = offset + limit + 1  # one match after the page shows that there are more
         lookups, total, page = 0, 0, list[str]()
         last_id = ""
@@ -327,10 +322,3 @@ class Listing(Clock):
             job_id: read_charges(fields) for job_id, fields in zip(ids, hashes[1::2], strict=True)
         }
         return JobPage(records, total, charges)
-
-
-def _bounds(period: Period, *, oldest_first: bool) -> list[str | int]:
-    """The order of a search, and the times at which it starts and ends; '': no bound."""
-    ends = (period.start, period.end) if oldest_first else (period.end, period.start)
-    order = "oldest" if oldest_first else "newest"
-    return [order, *("" if at is None else at for at in ends)]

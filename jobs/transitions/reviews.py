@@ -118,15 +118,14 @@ def decide(
 
 
 def assign(
-    record: JobRecord, now: int, *, assignee: str, by: str, key_id: str, person: str
+    record: JobRecord, now: int, *, assignee: str, signed: Mapping[str, str]
 ) -> Change | Refusal:
-    """Record the person who looks after the reviews of the job; '': no person."""
+    """Record the person who looks after the reviews of the job; '': no person. `signed`: the key
+    that acts, as `by`, `key_id` and `person`."""
     if (review := record.review) is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
-    data = {"review_id": review.id, "by": by, "key_id": key_id, "person": person}
-    event = NewEvent(
-        f"review_assigned:{record.version}", "review_assigned", {**data, "assignee": assignee}
-    )
+    data = {"review_id": review.id, **signed, "assignee": assignee}
+    event = NewEvent(f"review_assigned:{record.version}", "review_assigned", data)
     return Change(next_version(record, now, assignee=assignee), (event,))
 
 

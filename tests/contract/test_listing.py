@@ -136,8 +136,8 @@ async def test_waiting_jobs_have_the_order_of_the_inbox_on_each_page(service):
     again = await service.claim(third)
     job(await service.operations.pause(lease_of(again), review("r2")))
     assert await pages(Order.WAIT) == [[first, second], [third]], "the next review is a new wait"
-    inbox = await service.store.inbox(TENANT, bob, Order.RED)
-    assert ([entry.job_id for entry in inbox.entries], inbox.total) == ([first, second, third], 3)
+    entries, total, _ = await service.store.inbox(TENANT, bob, Order.RED)
+    assert ([entry.job_id for entry in entries], total) == ([first, second, third], 3)
     await service.store.redis.delete(keys.reviews(TENANT))
     assert set(await ids(service, waits_for=bob)) == {first, second, third}, (
         "a worker of an older release does not write the index"

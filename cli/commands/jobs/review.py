@@ -1,4 +1,4 @@
-"""`fettle review`, `claim`: decide a job's open review, or say who looks after it."""
+"""`fettle review`: decide a job's open review."""
 
 from __future__ import annotations
 
@@ -156,18 +156,3 @@ def _code(service: Service, job_id: str, code_file: Path | None) -> str:
     if edited is None:
         raise click.UsageError("the editor saved nothing: not decided")
     return edited
-
-
-@click.command()
-@click.argument("job_id", metavar="ID")
-@click.argument("person", required=False, default="me")
-@click.option("--release", is_flag=True, help="Nobody in particular looks after it any more.")
-@click.pass_obj
-def claim_command(flags: Mapping[str, Any], job_id: str, *, person: str, release: bool) -> None:
-    """Claim the open review of the job ID, or assign it to PERSON.
-
-    Others see the name. Any reviewer may still decide.
-    """
-    with open_service(flags) as service:
-        service.claim(job_id, "" if release else person)
-    Screen().line("released" if release else "claimed", job_id)

@@ -40,7 +40,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "watch": ("watch", JOB),
     "review": ("review", JOB, "approve"),
     "review --json": ("review", JOB, "approve", "--json"),
-    "claim": ("claim", JOB),
     "cancel": ("cancel", JOB),
     "delete": ("delete", JOB),
     "retry": ("retry", JOB, "--no-wait"),
