@@ -99,7 +99,7 @@ OWN_APPROVAL = ProblemDefinition(
     "Another person has to approve this",
     "Other persons than the authors have to approve this: the review takes two approvals, or a "
     "review rule of the operator applies. You submitted the job, or edited its code, or made a key "
-    "of an author, or an author made your key. You may send it back, edit its code or reject it.",
+    "of an author, or an author made your key. You may send it back, edit it or reject it.",
 )
 VOTED_ALREADY = ProblemDefinition(
     "voted-already",

@@ -45,7 +45,8 @@ def apply_suggestions(text: str, suggestions: Iterable[Suggestion]) -> str:
     following = len(lines) + 1
     for suggestion in sorted(suggestions, key=lambda each: each.last, reverse=True):
         if suggestion.first < 1 or suggestion.last > len(lines):
-            raise NotShown(f"the file has {len(lines)} lines, so it has no line {suggestion.last}")
+            missing = suggestion.first if suggestion.first < 1 else suggestion.last
+            raise NotShown(f"the file has {len(lines)} lines, so it has no line {missing}")
         if suggestion.last >= following:
             raise NotShown(f"two suggestions replace line {suggestion.last}")
         following = suggestion.first

@@ -141,5 +141,7 @@ def test_several_suggestions_apply_together_unless_they_overlap():
         apply_comments("a\nb\nc\n", (3, first), (2, second))
     with pytest.raises(NotShown, match="no line 4"):
         apply_comments("a\nb\nc\n", (3, second))
+    with pytest.raises(NotShown, match="no line 0"):
+        apply_comments("a\n", (1, "```suggestion:-1+0\n```"))
     with pytest.raises(NotShown, match="has 0 lines"):
         apply_comments("", (1, first))
