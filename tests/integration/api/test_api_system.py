@@ -36,6 +36,17 @@ async def test_alive_and_ready_need_no_worker_and_no_key(front):
     await front.submit("accepted all the same")
 
 
+def test_a_worker_announces_its_settings_that_are_no_defaults_without_secrets(monkeypatch):
+    monkeypatch.setenv("GROQ_API_KEY", "a-secret-key")
+    monkeypatch.setenv("FETTLE_MAX_STEPS", "9")
+    announced = announcement(WorkerSettings())["settings"]
+    values = {entry["variable"]: (entry["value"], entry["origin"]) for entry in announced}
+    assert values["FETTLE_MAX_STEPS"] == ("9", "environment")
+    assert "GROQ_API_KEY" in values
+    assert "a-secret-key" not in str(announced)
+    assert "FETTLE_CRITIC_CALLS" not in values
+
+
 async def test_the_system_report_has_the_fields_for_the_doctor(front):
     facts = {"version": "0.1.0", "busy": 2, "models": ["groq:x"], "sandbox": {"layers": ["userns"]}}
     await front.services.store.announce("w1", facts, 10)
