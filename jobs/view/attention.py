@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from jobs.model.spec import JobSpec
@@ -22,6 +22,8 @@ from jobs.view.patch import PatchFile
 
 MAX_LINE_CHARACTERS = 1_000
 """A file with a longer line counts as generated: people do not write such lines."""
+MAX_CHARACTERS = 2_000_000
+"""The characters of all lines that are checked, which takes two seconds at most."""
 _BY_NAME = {
     "test configuration": (
         r"conftest\.py|\.?pytest\.(ini|toml)|tox\.ini|noxfile\.py|\.coveragerc|\.?codecov\.ya?ml|\.nycrc.*"
@@ -105,6 +107,7 @@ class FileAttention:
 def attention_of(files: Sequence[PatchFile], spec: JobSpec | None = None) -> list[FileAttention]:
     """The files of a patch with facts, in the order of the patch. `spec`: the job's request; its
     task may name the directories that it is about."""
+    files = _within_limit(files)
     directories = named_directories(spec, [file.path for file in files]) if spec else frozenset()
     tests = TestLines.of(file for file in files if is_test(file.path))
     listed = []
@@ -118,6 +121,19 @@ def attention_of(files: Sequence[PatchFile], spec: JobSpec | None = None) -> lis
         if facts:
             listed.append(FileAttention(file.path, tuple(dict.fromkeys(facts))))
     return listed
+
+
+def _within_limit(files: Sequence[PatchFile]) -> Sequence[PatchFile]:
+    """The files; those that exceed `MAX_CHARACTERS` in this order are without their lines."""
+    limited, characters_left = list[PatchFile](), MAX_CHARACTERS
+    for file in files:
+        characters = sum(len(row.text) for row in file.rows)
+        if characters > characters_left:
+            limited.append(replace(file, rows=(), unread="the patch has too many characters"))
+        else:
+            characters_left -= characters
+            limited.append(file)
+    return limited
 
 
 def is_test(path: str) -> bool:

@@ -546,6 +546,21 @@ def test_lines_that_are_not_read_are_a_fact():
     ]
 
 
+def test_the_checked_characters_of_a_hostile_patch_are_limited():
+    """Files that exceed the limit are facts, and the files after them are checked."""
+    line = "assert x or True # password = 'a1a1a1a1a1a1'" + " token:" * 20 + "\n"
+    large = patch_of("tests/test_large.py", None, line * 15_000)
+    patches = [patch_of("tests/test_a.py", None, "assert True\n"), large]
+    begin = time.process_time()
+    listed = facts(*patches, patch_of("uv.lock", None, "x\n"))
+    assert listed["tests/test_large.py"] == (
+        "its lines are not checked: the patch has too many characters",
+    )
+    assert time.process_time() - begin < 5
+    assert list(listed) == ["tests/test_a.py", "tests/test_large.py", "uv.lock"]
+    assert "asserts a constant" in listed["tests/test_a.py"][0]
+
+
 def test_the_order_is_that_of_the_patch_and_long_lists_are_short():
     removed = "".join(f"def test_{n}(): assert f({n})\n" for n in range(9))
     files = facts(patch_of("z/test_a.py", removed, None), patch_of("a/uv.lock", None, "x\n"))
