@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from api import quantities
 from api.http import foreign_text
 from api.pages import static
-from api.pages.format import code, patch, untrusted, words
+from api.pages.format import code, file_view, patch, untrusted, words
 from api.pages.visitor import Visitor
 
 FOLDER = Path(__file__).parent / "templates"
@@ -30,6 +30,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 _FILTERS = (
+    file_view.is_picture,
     foreign_text.visible,
     foreign_text.visible_path,
     foreign_text.signature,

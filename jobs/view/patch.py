@@ -23,7 +23,7 @@ MAX_FILES = 5_000
 HUNK_HEADER = "place"
 """The kind of a row that is the header of a hunk."""
 _PART = re.compile(r"^(?=diff --git )", re.MULTILINE)
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPED = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _ESCAPES = dict(zip(b"abfnrtv", b"\a\b\f\n\r\t\v", strict=True))
 _NON_FILES = ("symbolic link", "submodule")
@@ -133,7 +133,7 @@ def _parse_file(part: str, max_rows: int) -> PatchFile:
     a hunk belong to hunks."""
     lines = part.rstrip("\n").split("\n")
     hunks_start = next(
-        (number for number, line in enumerate(lines) if _HUNK.match(line)), len(lines)
+        (number for number, line in enumerate(lines) if HUNK.match(line)), len(lines)
     )
     head, body = lines[:hunks_start], lines[hunks_start:]
     added = [len(line) for line in body if line.startswith("+")]
@@ -161,7 +161,7 @@ def _rows(lines: list[str]) -> Iterator[Row]:
     remaining = [0, 0]
     for line in lines:
         if remaining == [0, 0]:
-            if (hunk := _HUNK.match(line)) is None:
+            if (hunk := HUNK.match(line)) is None:
                 if line.startswith("\\"):
                     yield Row(HUNK_HEADER, None, None, line)
                 continue

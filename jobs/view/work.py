@@ -85,11 +85,11 @@ def _with_approvals_of_parent(events: Iterable[Event]) -> Iterator[Event]:
 
 def list_artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
     """The newest version of each artifact, by name."""
-    return {artifact["name"]: artifact for artifact in _all_artifacts(events)}
+    return {artifact["name"]: artifact for artifact in _all_artifacts(events_since_restart(events))}
 
 
 def find_artifact(events: Sequence[Event], name: str, digest: str) -> dict[str, Any] | None:
-    """A version of an artifact, by its digest."""
+    """A version of an artifact, by its digest, also from before a restart."""
     return next(
         (
             artifact
@@ -103,7 +103,7 @@ def find_artifact(events: Sequence[Event], name: str, digest: str) -> dict[str, 
 def _all_artifacts(events: Sequence[Event]) -> list[dict[str, Any]]:
     return [
         dict(artifact)
-        for event in events_since_restart(events)
+        for event in events
         if event.kind in ARTIFACT_EVENTS
         for artifact in event.data.get("artifacts", ())
     ]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 
 import pytest
 from playwright.sync_api import expect
-from support.pages.api_front import settings_for, started
+from support.pages.api_front import done, settings_for, started
 from support.pages.chromium import DESK, PHONE, visiting
 from support.pages.large_patch import faults, patch_of_30_files, pictured
 from support.processes.api_process import api_environment, running
 
+from jobs.blobs.manifest import FileEntry, Manifest
+from jobs.model.review import Review, ReviewKind
+from jobs.store import Writes
 from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
@@ -101,3 +105,73 @@ def test_the_changes_need_no_scripts(site):
         lock = page.locator(".patch-files > details", has_text="package-lock.json")
         lock.locator("summary").click()
         expect(lock.locator("pre")).to_be_visible()
+
+
+LINES = [f"line {number}" for number in range(1, 161)]
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture
+def changed(redis_url, tmp_path):
+    """A service with a review of a job without a repository: the service's address, and the id."""
+
+    async def job() -> str:
+        start = {"a.txt": "\n".join(LINES), "data.csv": "name,count\nold,1\n"}
+        after = {
+            "a.txt": "\n".join([*LINES[:149], "changed", *LINES[150:]]).encode(),
+            "data.csv": b"name,count\n" + b"ada,2\n" * 40,
+            "plot.png": PIXEL,
+            "notes.md": b"# Notes\n\nSee [the site](https://example.org/a).\n",
+        }
+        async with started(settings_for(redis_url, tmp_path)) as front:
+            job_id = await front.submit(review=True, files=start)
+            lease, store = await front.claim(job_id), front.services.store
+            artifacts = [await front.store_artifact(*item, "text/plain") for item in after.items()]
+            entries = {file["name"]: FileEntry(file["digest"], file["size"]) for file in artifacts}
+            digest = await front.services.blobs.put(Manifest(entries).dump())
+            await store.write(job_id, lease.epoch, Writes(workspace=digest))
+            payload = {
+                "plan": [],
+                "answer": "",
+                "runs": [],
+                "artifacts": artifacts,
+                "unproven": None,
+            }
+            review = Review("r1", ReviewKind.REVIEW, payload, await store.now())
+            done(await front.services.operations.pause(lease, review))
+            return job_id
+
+    job_id = asyncio.run(job())
+    with running(api_environment(redis_url, tmp_path), tmp_path / "api.log") as api:
+        yield api.url, job_id
+
+
+@pytest.mark.matrix(every=2)
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", PHONE)])
+def test_the_other_lines_and_the_files_are_shown_in_place(changed, scheme, size):
+    url, job_id = changed
+    display = {"color_scheme": scheme, "viewport": size}
+    with launched() as browser, visiting(browser, url, **display) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}")
+        file = page.locator('details[data-path="a.txt"]')
+        for link, count in (("lines 1 to 146", 100), ("lines 1 to 46", 146), ("to the end", 153)):
+            file.get_by_role("link", name=link).click()
+            expect(file.locator(".d-context")).to_have_count(count)
+        picture = page.get_by_role("img", name="plot.png, after the change")
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("naturalWidth", 1)
+        assert faults(page) == []
+        pictured(page, f"context-{scheme}")
+        for path, content in (
+            ("data.csv", "ada"),
+            ("notes.md", "example.org"),
+            ("a.txt", "line 9"),
+        ):
+            visitor.go(f"/app/jobs/{job_id}/changes")
+            page.get_by_role("link", name=f"View {path}").click()
+            expect(page.locator("main figure")).to_contain_text(content)
+            assert faults(page) == [], path
+            pictured(page, f"file-{path}-{scheme}")

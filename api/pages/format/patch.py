@@ -6,10 +6,11 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise, starmap, takewhile, zip_longest
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
@@ -17,7 +18,8 @@ from api.http.foreign_text import visible
 from api.pages.format import code
 from jobs.model.review import Side
 from jobs.view.attention import MAX_LINE_CHARACTERS, generated_reason
-from jobs.view.patch import HUNK_HEADER, PatchFile, Row
+from jobs.view.file_patch import CONTEXT_LINES
+from jobs.view.patch import HUNK, HUNK_HEADER, PatchFile, Row
 
 MAX_OPEN_LINES = 500
 """The longest difference of a file that is shown open. A longer one is folded."""
@@ -28,11 +30,42 @@ MIN_SHARED = 0.3
 _TOKEN = re.compile(r"\w+|\W")
 _PIECE = re.compile(r"<[^<>]*>|&[^&;]*;|[^<&]")
 """A tag, or a character in HTML."""
+MAX_CONTEXT_LINES = 100
+"""The lines of a gap that each click shows."""
 
 Comment = Mapping[str, Any]
 """An earlier comment in the form of a review's payload, with its author as `by`."""
 RowComments = Mapping[int, Sequence[Comment]]
 """Comments by the index of their row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Unchanged lines that a patch does not show, before a hunk or after the last hunk. A query has
+    these fields."""
+
+    job_id: str
+    path: str
+    at: str
+    """The moment after the change: see `api.changes`."""
+    first: int = 1
+    """The number of the first line after the change."""
+    last: int = 0
+    """0: the last line of the file."""
+    shift: int = 0
+    """The number of a line before the change, less its number after the change."""
+    width: int = 0
+    """The digits of the line numbers of the file's patch."""
+    split: bool = False
+
+    def link(self) -> Markup:
+        """A link that the lines of the gap replace; without scripts, it leads to the file."""
+        page, query = f"/app/jobs/{self.job_id}", urlencode(asdict(self))
+        text = f"Show lines {self.first} to {self.last or 'the end'}"
+        return Markup(
+            ' <a href="{}/view?{}" hx-get="{}/context?{}" hx-target="closest .d-place" '
+            'hx-swap="outerHTML">{}</a>'
+        ).format(page, query, page, query, text)
 
 
 @dataclass(slots=True)
@@ -68,11 +101,16 @@ def render_patch(
     facts: Mapping[str, Sequence[str]] = MappingProxyType({}),
     *,
     split: bool = False,
+    after: tuple[str, str] | None = None,
+    program: PatchFile | None = None,
 ) -> dict[str, Any]:
     """The values of the template of a patch: files, their tree, and the comments on files that the
     patch does not change. Files with `facts`, by path, come first. `split`: in two columns, before
-    and after."""
-    patch_files = sorted(files, key=lambda file: file.path not in facts)
+    and after. `after`: the job and the moment of the files after the change, if they are stored.
+    `program`: one more change, of a program that is no file."""
+    patch_files = sorted(
+        [*files, *([program] if program else ())], key=lambda file: file.path not in facts
+    )
     deadline = time.monotonic() + code.COLOUR_SECONDS
     colourable_lines = MAX_COLOURED_LINES
     by_path: dict[str, list[Comment]] = {}
@@ -88,7 +126,12 @@ def render_patch(
         lines = None
         if file.rows:
             texts = _row_texts(file, deadline if is_coloured else 0.0)
-            lines = (_split_lines if split else _unified_lines)(file.rows, texts, row_comments)
+            rows = file.rows
+            if after and file is not program and "deleted" not in file.notes:
+                rows = _add_gap_links(
+                    file.rows, texts, Gap(after[0], file.path, after[1], split=split)
+                )
+            lines = (_split_lines if split else _unified_lines)(rows, texts, row_comments)
         rendered.append(
             RenderedFile(
                 file,
@@ -159,10 +202,52 @@ def remark(comment: Comment) -> Markup:
     )
 
 
-def _unified_lines(rows: Sequence[Row], texts: Sequence[Markup], comments: RowComments) -> Markup:
+def _add_gap_links(rows: Sequence[Row], texts: list[Markup], file: Gap) -> Sequence[Row]:
+    """Add a link to each gap to the text of the header below it, and a row for the last gap. git
+    ends a hunk with less than three unchanged lines only at the end of the file."""
+    gap = replace(file, width=_number_width(rows))
+    for index, row in enumerate(rows):
+        hunk = HUNK.match(row.text) if row.kind == HUNK_HEADER else None
+        if hunk is None:
+            continue
+        old, olds, new, news = (int(number or 1) for number in hunk.groups())
+        start = new + (news == 0)
+        if gap.first < start:
+            shift = old + (olds == 0) - start
+            texts[index] += replace(gap, last=start - 1, shift=shift).link()
+        gap = replace(gap, first=start + news, shift=old + (olds == 0) + olds - start - news)
+    if [row.kind for row in rows[-CONTEXT_LINES:]] != ["same"] * CONTEXT_LINES:
+        return rows
+    texts.append(gap.link())
+    return [*rows, Row(HUNK_HEADER, None, None, "")]
+
+
+def render_gap(content: bytes, gap: Gap) -> Markup:
+    """The lines of a gap that are nearest to its hunk, and a link to the others. `content`: of the
+    file after the change."""
+    lines = content.decode(errors="backslashreplace").removesuffix("\n").split("\n")
+    first, last = max(gap.first, 1), min(gap.last or len(lines), len(lines))
+    if gap.last:
+        first = max(first, last - MAX_CONTEXT_LINES + 1)
+    else:
+        last = min(last, first + MAX_CONTEXT_LINES - 1)
+    numbers = range(first, last + 1)
+    rows = [Row("context", n + gap.shift, n, f" {lines[n - 1]}") for n in numbers]
+    texts = [_plain_text(row.text) for row in rows]
+    header = Row(HUNK_HEADER, None, None, "")
+    if gap.last and first > gap.first:
+        rows, texts = [header, *rows], [replace(gap, last=first - 1).link(), *texts]
+    elif not gap.last and last < len(lines):
+        rows, texts = [*rows, header], [*texts, replace(gap, first=last + 1).link()]
+    return (_split_lines if gap.split else _unified_lines)(rows, texts, {}, min(gap.width, 9))
+
+
+def _unified_lines(
+    rows: Sequence[Row], texts: Sequence[Markup], comments: RowComments, width: int = 0
+) -> Markup:
     """The lines, each in a span with its kind as class and its numbers as `data-n`. A style shows
     the numbers, so that copied text has none."""
-    width = _number_width(rows)
+    width = max(width, _number_width(rows))
     spans = []
     for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
         numbers = f"{row.old or '':>{width}}  {row.new or '':>{width}}"
@@ -171,9 +256,11 @@ def _unified_lines(rows: Sequence[Row], texts: Sequence[Markup], comments: RowCo
     return Markup("\n".join(spans))  # noqa: S704 - kinds and numbers are ours, texts are escaped
 
 
-def _split_lines(rows: Sequence[Row], texts: Sequence[Markup], comments: RowComments) -> Markup:
+def _split_lines(
+    rows: Sequence[Row], texts: Sequence[Markup], comments: RowComments, width: int = 0
+) -> Markup:
     """The lines in two columns, before and after: cells from left to right, line by line."""
-    width, cells = _number_width(rows), []
+    width, cells = max(width, _number_width(rows)), []
     for before, after in _row_pairs(rows):
         if before is not None and rows[before].kind == HUNK_HEADER:
             cells.append(f'<span class="d-place across">{texts[before]}</span>')

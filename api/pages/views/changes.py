@@ -70,8 +70,8 @@ def _rendered_patch(record: JobRecord, changes: Changes, *, split: bool) -> dict
     review = record.review if changes.takes_comments else None
     comments = _earlier_comments(review, files) if review else []
     facts = {file.path: file.facts for file in attention_of(files, record.spec)}
-    all_files = [*files, changes.code] if changes.code else files
-    return render_patch(all_files, comments, facts, split=split)
+    after = (record.id, changes.until)
+    return render_patch(files, comments, facts, split=split, after=after, program=changes.code)
 
 
 def _earlier_comments(review: Review, files: Sequence[PatchFile]) -> list[dict[str, Any]]:

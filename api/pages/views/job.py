@@ -5,29 +5,29 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse
 
 from api import problems
-from api.http.answers import untrusted_headers
+from api.changes import NOW, load_workspace
 from api.pages.format import job_view
+from api.pages.format.file_view import MAX_BYTES, is_picture, view_file
+from api.pages.format.patch import Gap, render_gap
 from api.pages.forms import as_request, form_values
 from api.pages.rendering import go_to, render_page_in_thread, render_part
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import RefusedRequest
 from api.routes import jobs as jobs_api
-from api.routes.downloads import send_blob
+from api.routes.downloads import Moment
 from api.schemas.job_request import RetryRequest
-from api.services import ServicesDep, find_job
+from api.services import Services, ServicesDep, find_job
 from api.submission import new_jobs
 from jobs.blobs import manifest
+from jobs.blobs.manifest import FileEntry
 from jobs.model.review import ReviewKind
 from jobs.view.work import find_run
 
 router = APIRouter(prefix="/jobs/{job_id}")
-
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
-"""Types that a page shows as pictures. An SVG runs no script and loads nothing as a picture, and is
-a download when it is opened directly."""
 
 
 @router.get("")
@@ -100,23 +100,38 @@ async def files(job_id: str, request: Request, services: ServicesDep, visitor: R
     return await render_part(request, "files.html", visitor, job_id, **values)
 
 
-@router.get("/pictures/{digest}")
-async def picture(
-    job_id: str, digest: str, request: Request, services: ServicesDep, visitor: Reader
+@router.get("/view")
+async def view(
+    job_id: str, path: str, services: ServicesDep, visitor: Reader, at: Moment = NOW
 ) -> Response:
-    """A picture of this job's runs, in any version."""
-    await find_job(services, visitor.credential, job_id)
-    artifacts = (
-        artifact
-        for event in await services.store.events(job_id)
-        for artifact in event.data.get("artifacts", ())
-    )
-    for artifact in artifacts:
-        if artifact["digest"] == digest and artifact["media_type"] in PICTURES:
-            headers = untrusted_headers(artifact["name"], artifact["media_type"], digest)
-            headers["Cache-Control"] = "private, max-age=31536000, immutable"
-            return await send_blob(request, services, digest, headers)
-    raise RefusedRequest(problems.NOT_FOUND, "this job has no such picture")
+    """The page of a file."""
+    entry = await _find_entry(services, visitor, job_id, path, at)
+    is_read = entry.size <= MAX_BYTES and not is_picture(path)
+    content = await services.blobs.get(entry.digest) if is_read else None
+    file = await asyncio.to_thread(view_file, path, content)
+    values = {"job_id": job_id, "path": path, "at": at, "entry": entry, "file": file}
+    return await render_page_in_thread("file.html", visitor, **values)
+
+
+@router.get("/context")
+async def context(
+    services: ServicesDep, visitor: Reader, at: Moment, gap: Annotated[Gap, Depends(Gap)]
+) -> Response:
+    """The lines of a gap of a patch."""
+    entry = await _find_entry(services, visitor, gap.job_id, gap.path, at)
+    content = await services.blobs.get(entry.digest)
+    return HTMLResponse(await asyncio.to_thread(render_gap, content, gap))
+
+
+async def _find_entry(
+    services: Services, visitor: Visitor, job_id: str, path: str, at: str
+) -> FileEntry:
+    """The file. Raises RefusedRequest: 404."""
+    record = (await find_job(services, visitor.credential, job_id)).record
+    entry = (await load_workspace(services, record, at)).files.get(path)
+    if entry is None:
+        raise RefusedRequest(problems.NOT_FOUND, "the workspace has no such file")
+    return entry
 
 
 @router.post("/cancel")

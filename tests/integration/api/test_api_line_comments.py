@@ -81,7 +81,8 @@ async def test_comments_are_accepted_only_with_revise_and_need_a_change(front):
     answer = await decide(front, job_id, WHY, action="approve")
     assert answer.status_code == 422
     assert (
-        answer.json()["errors"][0]["message"] == "approve takes no comments: only revise takes it"
+        answer.json()["errors"][0]["message"]
+        == "approve takes no comments: only revise or edit takes it"
     )
     assert (await decide(front, job_id, *[WHY] * 51)).status_code == 422
     plain = await front.paused()

@@ -355,6 +355,49 @@ async def test_lines_of_a_job_without_a_repository_take_comments(front):
     assert "on line 2: the line has changed" in html
 
 
+async def test_files_are_shown_in_place_and_a_patch_has_their_other_lines(front):
+    lines = [f"line {n}" for n in range(1, 41)]
+    start = {"a.txt": "\n".join(lines), "a.png": "old", "data.csv": "name\n<b>\n"}
+    job_id = await front.submit(review=True, files=start)
+    after = "\n".join([*lines[:9], "ten", *lines[10:]])
+    contents = {"a.txt": after.encode(), "a.png": b"\x89PNG", "data.csv": b"name\n<i>\n"}
+    await work_of(front, job_id, 1, {**contents, "new.png": b"\x89PNG"})
+    page = f"/app/jobs/{job_id}"
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"{page}/changes")).text
+        for at, name in (("start", "before"), ("now", "after")):
+            source = f"{page}/files/a.png?at={at}"
+            assert f'<img src="{source}" alt="a.png, {name} the change"' in html
+            assert (await visit.get(source)).headers["content-type"] == "image/png"
+        assert f"{page}/files/new.png?at=start" not in html
+        assert f'href="{page}/view?path=data.csv&amp;at=now"' in html
+        table = (await visit.get(f"{page}/view?path=data.csv")).text
+        assert ('<th scope="col">name</th>' in table, "<td>&lt;i&gt;</td>" in table) == (True, True)
+        assert "&lt;b&gt;" in (await visit.get(f"{page}/view?path=data.csv&at=start")).text
+        listed = (await visit.get(f"{page}/files/shown")).text
+        assert f'href="{page}/view?path=a.txt"' in listed
+        (address,) = re.findall('hx-get="([^"]*last=6[^"]*)"', html)
+        shown = (await visit.get(address.replace("&amp;", "&"))).text
+        assert [line for line in plain(shown).split("\n") if line] == [f" {x}" for x in lines[:6]]
+        fallback = re.findall(r'href="([^"]*/view\?[^"]*last=6[^"]*)"', html)[0]
+        assert "line 40" in (await visit.get(fallback.replace("&amp;", "&"))).text
+        for path in ("view?path=none", "context?path=none&at=now", "view?path=a.txt&at=7"):
+            assert (await visit.get(f"{page}/{path}")).status_code == 404
+        assert (await visit.get(f"{page}/view?path=a.txt&at=x")).status_code == 422
+    secret = await front.key("read", tenant="other")
+    async with visiting(front.app, secret) as visit:
+        for path in ("view?path=a.txt", "context?path=a.txt&at=now"):
+            assert (await visit.get(f"{page}/{path}")).status_code == 404
+
+
+async def test_a_patch_with_too_many_files_is_not_shown(front):
+    job_id = await front.patched(PATCH, files=5_001)
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
+    assert "The patch has 5,001 files and" in html
+    assert (await front.client.get(f"/jobs/{job_id}/changes")).json()["complete"] is False
+
+
 async def test_the_changes_since_the_last_pause(front):
     job_id = await front.submit(review=True, files={"a.py": "A = 1\n"})
     await work_of(front, job_id, 1, {"a.py": b"A = 2\n", "b.py": b"B = 1\n", "c.py": b"C\n"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from dataclasses import replace
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -62,9 +64,8 @@ def page_of(rendered, content: bytes, *, split: bool) -> str:
     """The HTML of a patch."""
     files = parse_patch(content)
     changes = Changes(START, NOW, files, PatchRef("ab", 1, 2, 2, 2, "c" * 40))
-    return render_template(
-        "patch.html", job_id="j", changes=changes, rendered_patch=rendered, split=split
-    )
+    values = {"job_id": "j", "changes": changes, "rendered_patch": rendered, "review": None}
+    return render_template("patch.html", split=split, **values)
 
 
 def lines_of(content: bytes, *comments, split: bool = False) -> str:
@@ -387,3 +388,47 @@ def test_a_change_has_the_same_digest_only_if_it_is_the_same(patch):
     assert (first["a"] == second["a"], first["b"] == second["b"]) == (True, False)
     (binary,) = render_patch(patch({}, {"x.png": b"\0"}))["files"]
     assert binary.digest == "", "its bytes may differ"
+
+
+def gaps_of(before: str, after: str, **options) -> list[str]:
+    """The texts of the links to gaps in a patch of `a.py`."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    diff = "".join(unified_diff(old, new, "a/a.py", "b/a.py"))
+    rendered = render_patch(
+        f"diff --git a/a.py b/a.py\n{diff}".encode(), after=("j1", "2"), **options
+    )
+    return re.findall(r"<a [^>]*>([^<]*)</a>", str(rendered["files"][0].lines))
+
+
+def numbered_lines(count: int, **changed: str) -> str:
+    return "".join(f"{changed.get(f'_{n}', f'line {n}')}\n" for n in range(1, count + 1))
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_gaps_between_hunks_have_links(split):
+    before = numbered_lines(300)
+    after = numbered_lines(300, _10="ten\nmore", _200="two hundred")
+    assert gaps_of(before, after, split=split) == [
+        "Show lines 1 to 6",
+        "Show lines 15 to 197",
+        "Show lines 205 to the end",
+    ]
+    assert gaps_of(before, numbered_lines(300, _2="two", _299="x")) == ["Show lines 6 to 295"]
+    assert gaps_of(numbered_lines(5), numbered_lines(5, _2="two")) == ["Show lines 6 to the end"]
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_gap_shows_the_lines_nearest_to_its_hunk(split):
+    content = numbered_lines(300).replace("line 197", "<b>").encode()
+    gap = patch_pages.Gap("j1", "a.py", "now", 15, 197, -1, 4, split)
+    html = str(patch_pages.render_gap(content, gap))
+    assert html.count("d-context") == 100 * (1 + split)
+    assert html.startswith('<span class="d-place')
+    assert "Show lines 15 to 97</a>" in html
+    numbers = ['" 197"', '" 196"'] if split else ['" 196   197"']
+    assert all(f"data-n={number}> &lt;b&gt;<" in html for number in numbers)
+    first = str(patch_pages.render_gap(content, replace(gap, last=97)))
+    assert (first.count("d-context"), "<a" in first) == (83 * (1 + split), False)
+    tail = str(patch_pages.render_gap(content, replace(gap, first=205, last=0)))
+    assert ("line 300" in tail, "<a" in tail) == (True, False)
+    assert "d-context" not in str(patch_pages.render_gap(content, replace(gap, first=301, last=0)))

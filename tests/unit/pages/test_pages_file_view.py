@@ -1,0 +1,86 @@
+"""The content of a file as its page shows it, for any bytes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from api.pages.format import file_view
+from api.pages.format.file_view import view_file
+
+
+def text_of(path: str, content: str) -> str:
+    return "".join(view_file(path, content.encode()).parts)
+
+
+def notebook(*cells: object, **more: object) -> str:
+    return json.dumps({"nbformat": 4, "cells": cells, **more})
+
+
+def test_a_table_has_rows_of_the_same_length():
+    view = view_file("data/a.csv", b'name,"n, m"\nada,1\n\nbob\n')
+    assert view.rows == [["name", "n, m"], ["ada", "1"], ["", ""], ["bob", ""]]
+    assert view_file("a.TSV", b"a\tb,c\n").rows == [["a", "b,c"]]
+    long = view_file("a.csv", b"1,2\n" * 2_000)
+    assert (len(long.rows), long.note) == (1_000, "These are the first 1,000 rows of the file.")
+    wide = view_file("a.csv", (b"1," * 15_000 + b"\n") * 3)
+    assert len(wide.rows) == 1
+
+
+def test_formatted_words_have_no_active_content():
+    html = text_of(
+        "README.md", "# Title\n<script>1</script> ![x](https://e.example/p.png)\n[a](/app)"
+    )
+    assert "<p>Title</p>" in html
+    assert not [tag for tag in ("<script", "<img", "<h1", 'href="/app"') if tag in html]
+
+
+def test_a_notebook_shows_cells_with_their_output():
+    cells = [
+        {"cell_type": "markdown", "source": ["# Plan\n", "<b>"]},
+        {
+            "cell_type": "code",
+            "source": "print('<i>')",
+            "outputs": [
+                {"output_type": "stream", "text": ["<u>\n"]},
+                {"data": {"text/plain": "<Figure>", "image/png": "iVBOR"}},
+            ],
+        },
+    ]
+    html = text_of("a.ipynb", notebook(*cells))
+    assert ("<p>Plan" in html, "&lt;u&gt;" in html, "(image/png: see the file)" in html) == (
+        True,
+    ) * 3
+    assert not [tag for tag in ("<b>", "<i>", "<u>", "<Figure>") if tag in html]
+    long = view_file("a.ipynb", notebook(*cells[:1] * 203).encode())
+    assert (len(long.parts), long.note) == (200, "3 more cells are not shown.")
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.ipynb", "no JSON <b>"),
+        ("a.ipynb", "[" * 100_000 + "<b>"),
+        ("a.ipynb", notebook({"cell_type": "code", "x": "<b>"})),
+        ("a.ipynb", notebook({"cell_type": "code", "source": 5}, x="<b>")),
+        ("a.ipynb", notebook(None, x="<b>")),
+        ("a.ipynb", '"<b>"'),
+        ("a.csv", '"' + "x" * 200_000 + "<b>"),
+        ("a.py", "'<b>'"),
+        ("noending", "<b>"),
+    ],
+)
+def test_a_file_of_another_form_than_its_name_says_is_code(path, content):
+    html = text_of(path, content)
+    assert (html.startswith('<pre class="code"'), "<b>" in html) == (True, False)
+
+
+def test_other_bytes_are_not_shown():
+    assert (
+        view_file("a.txt", b"caf\xe9").note == view_file("a", b"\0").note == "The file is not text."
+    )
+    assert view_file("a.csv", b"").rows == ()
+    assert "too large" in view_file("a.csv", None).note
+    assert (view_file("a.PNG", None).note, file_view.is_picture("a.PNG")) == ("", True)
+    assert not file_view.is_picture("a.svg")
