@@ -90,6 +90,7 @@ async def test_a_claim_by_a_form_without_scripts_is_shown_and_filters_the_inbox(
         mine = (await visit.get("/app/inbox?order=red&mine=1")).text
         assert listed(mine) == [(second, f"/app/jobs/{second}?order=red&amp;mine=1")]
         assert "claimed by development" in mine
+        assert '<span id="inbox-count" hx-get="/app/inbox/count"' in mine, "it counts all reviews"
         job_page = (await visit.get(f"/app/jobs/{second}")).text
         assert "claimed by development" in job_page
         assert "assigned the review to development" in job_page
