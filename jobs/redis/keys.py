@@ -23,9 +23,10 @@ fettle:hold:{model}         string  no call of the model is made until it expire
 fettle:capabilities         hash    the abilities of models' servers that workers learned, by model
 fettle:turn:{name}          string  the lock of work for the fleet; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, label, person, model,
-                                    priority, repository, conversation, those that begin a
-                                    conversation, and those with an override; jobs of another kind
-                                    than tasks have their own, after `:kind:{k}`
+                                    repository, conversation, those that begin a conversation, and
+                                    those with an override; jobs of another kind than tasks have
+                                    their own, after `:kind:{k}`
+fettle:queue:{tenant}:{p}   zset    queued jobs of a priority, by creation
 fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person may not approve
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
 fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation
@@ -269,6 +270,11 @@ def listing(tenant: str, field: str = "", value: str = "", *, kind: str = "task"
 def webhooks(tenant: str) -> str:
     """Hash: the webhooks of a tenant, by id."""
     return f"{PREFIX}webhooks:{_encode_tenant(tenant)}"
+
+
+def queue(tenant: str, priority: str) -> str:
+    """Sorted set of the ids of queued jobs of all kinds, by creation time."""
+    return f"{PREFIX}queue:{_encode_tenant(tenant)}:{priority}"
 
 
 def delivery(delivery_id: str) -> str:

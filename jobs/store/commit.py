@@ -207,6 +207,7 @@ def change_of_record(
     if before.status is not after.status:
         yield from _count_status(before, -1)
         yield ("ZREM", _listing(after, "status", before.status), after.id)
+        yield ("ZREM", _queue(after), after.id)
         yield from _list_by_status(after)
     yield from _update_ineligible_approvers(before, after)
     if after.decision is not None and after.decision != before.decision:
@@ -339,6 +340,8 @@ def _index(record: JobRecord) -> Iterator[RedisCommand]:
 def _list_by_status(record: JobRecord) -> Iterator[RedisCommand]:
     yield from _count_status(record, 1)
     yield ("ZADD", _listing(record, "status", record.status), record.created_at, record.id)
+    if record.status is Status.QUEUED:
+        yield ("ZADD", _queue(record), record.created_at, record.id)
 
 
 def _list_override(record: JobRecord) -> RedisCommand:
@@ -358,13 +361,16 @@ def _permanent_listings(record: JobRecord) -> Sequence[str]:
         ("person", record.person or record.submitted_by),
         ("conversation", record.conversation_id),
         ("model", spec.model),
-        ("priority", spec.priority),
         ("repository", spec.repo.name if spec.repo else None),
         *(("label", label.strip()) for label in spec.labels),
     ]
     by_value = (_listing(record, field, value) for field, value in values if value)
     begins = (_listing(record, "conversations"),) if record.id == record.conversation_id else ()
     return (_listing(record), *begins, *by_value)
+
+
+def _queue(record: JobRecord) -> str:
+    return keys.queue(record.tenant, record.spec.priority)
 
 
 def _listing(record: JobRecord, field: str = "", value: str = "") -> str:

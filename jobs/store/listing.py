@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import cast
 
 from redis.asyncio import Redis
@@ -183,19 +182,13 @@ class Listing(Clock):
 
     async def count_ahead(self, record: JobRecord) -> int:
         """The number of its tenant's queued jobs that workers take before this queued job: those of
-        a higher priority, and older ones of the same priority. A lower bound in a long queue."""
+        a higher priority, and older ones of the same priority."""
         own, priorities = record.spec.priority, list(Priority)
-        higher = priorities[: priorities.index(own)]
-        periods = {**dict.fromkeys(higher, ALWAYS), own: Period(end=record.created_at)}
-        select = partial(self.page, record.tenant, limit=0, offset=0, status=Status.QUEUED)
-        pages = await asyncio.gather(
-            *(
-                select(kind=kind, priority=priority, period=period)
-                for priority, period in periods.items()
-                for kind in JobKind
-            )
-        )
-        return sum(page.total for page in pages)
+        async with self.redis.pipeline(transaction=False) as pipe:
+            for priority in priorities[: priorities.index(own)]:
+                pipe.zcard(keys.queue(record.tenant, priority))
+            pipe.zcount(keys.queue(record.tenant, own), "-inf", f"({record.created_at}")
+            return sum(await await_redis(pipe.execute()))
 
     async def _sets_without_vote(self, tenant: str, identity_keys: Collection[str]) -> list[str]:
         """The sets of jobs that a person may not approve. Empty sets are left out: a person may
