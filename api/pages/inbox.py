@@ -57,6 +57,7 @@ async def read_waiting(
         offset=0,
         waits_for=person_keys,
         order=view.order,
+        oldest_first=None if limit else True,  # a count needs no order of the reviews
         assignee=view.assignee(visitor),
     )
 
