@@ -163,5 +163,5 @@ def _find_line(text: str, location: tuple[str | int, ...]) -> int:
     ):
         first, last = starts[number], [*starts, last][number + 1]
     name = next((part for part in reversed(location) if isinstance(part, str)), "")
-    field = re.compile(rf"\s*\[*\s*[\"']?{re.escape(name)}[\"']?\s*[\].=]")
+    field = re.compile(rf"\s*(?:\[+\s*)?[\"']?{re.escape(name)}[\"']?\s*[\].=]")
     return next((at for at in range(first, last) if field.match(lines[at])), first) + 1
