@@ -16,9 +16,9 @@ from lab.drills.chaos.load.job import JobClient
 from lab.drills.chaos.load.repositories import Repositories
 from lab.drills.chaos.schedule import JobPlan
 
-MOST_AT_ONCE = 20
+MOST_AT_ONCE = 8
 """The number of concurrent jobs. A kill hits a share of them. Jobs that are hit twice get separate
-processes, which take two seconds to load: with 36 jobs, two cores never recovered from a busy
+processes, which take two seconds to load: with 20 jobs, two cores did not recover from a busy
 moment.
 """
 
