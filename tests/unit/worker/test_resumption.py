@@ -62,6 +62,7 @@ def test_a_decision_answers_the_pause_that_it_names() -> None:
         "action": "revise",
         "feedback": "more tests",
         "code": "",
+        "files": {},
         "by": "ann",
         "override": False,
         "comments": [
