@@ -3,8 +3,8 @@
 A record is a hash. Scripts compare `status`, `version`, `epoch` and `ends_by`, and fenced writes
 change `progress_epoch`, `workspace` and `graph`, so these are separate fields. `due_at` is a field
 too, because it moves without a new version: a heartbeat extends a lease, or a job becomes the first
-of its line. `spec`, of which only the labels change, is one JSON field. `state` has all other
-fields as JSON.
+of its line. `spec`, of which only the labels change, is one JSON field without the values that are
+the defaults of `JobSpec`. `state` has all other fields as JSON.
 
 Several releases run at the same time while a fleet is upgraded, so each ignores unknown fields. A
 value that an older release must not drop when it writes the record is a separate field of the hash,
@@ -77,7 +77,8 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "ends_by": str(record.ends_by or ""),
     }
     if new:
-        fields["spec"] = dump(spec_to_json(record.spec))
+        spec = _SPEC.dump_python(record.spec, mode="json", exclude_defaults=True)
+        fields["spec"] = dump(spec)
         fields["workspace"] = record.workspace or ""
         fields["progress_epoch"] = str(record.progress_epoch)
         fields["graph"] = str(record.graph or "")

@@ -69,7 +69,7 @@ class Pause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """The request of a job."""
+    """The request of a job. A default never changes: the stored form leaves it out."""
 
     task: str
     """The task in plain English."""

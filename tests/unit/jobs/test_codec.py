@@ -14,6 +14,7 @@ from support.jobs.job_strategies import events, records, times
 
 from jobs.model.codec import dump, event_body, pack_event, read_event, read_record, record_fields
 from jobs.model.record import JobRecord, Lease, Result
+from jobs.model.spec import Deliver, Repo
 
 
 @given(records)
@@ -59,10 +60,18 @@ def test_every_field_of_a_record_is_stored():
 def test_a_record_of_an_older_release_has_no_repository_and_no_patch():
     record = replace(queued(), result=Result("42", "critic"))
     fields = record_fields(record, new=True)
-    spec, state = json.loads(fields["spec"]), json.loads(fields["state"])
-    del spec["repo"], spec["deliver"]
+    state = json.loads(fields["state"])
     del state["result"]["patch"], state["result"]["bundle"], state["result"]["delivery"]
-    assert read_record({**fields, "spec": json.dumps(spec), "state": json.dumps(state)}) == record
+    assert read_record({**fields, "state": json.dumps(state)}) == record
+
+
+def test_a_stored_spec_has_no_defaults():
+    repo = Repo("https://git.example.org/a")
+    record = queued(repo=repo, deliver=Deliver(), max_revisions=0)
+    fields = record_fields(record, new=True)
+    spec = {"task": "add 1 and 1", "repo": {"url": repo.url}, "deliver": {}, "max_revisions": 0}
+    assert json.loads(fields["spec"]) == spec
+    assert read_record(fields) == record
 
 
 def test_a_lease_runs_until_the_job_is_due():
