@@ -95,14 +95,12 @@ async def store_checks(blobs: Blobs, checks: ChecksRequest) -> CheckSpec:
 
 async def start_files(services: Services, record: JobRecord) -> Manifest:
     """The files that a job started from: the submitted files, over the files that the earlier job
-    of the conversation left. Files of a repository's commit are not among them.
-
-    If the job ended without success, these are only the submitted files, because the conversation
-    does not say which job was before it.
-    """
+    of the conversation left. Files of a repository's commit are not among them."""
     submitted = await manifest.load(services.blobs, record.spec.workspace)
     earlier = await manifest.load(services.blobs, await _earlier_workspace(services, record))
-    return earlier.with_files(submitted.files, frozenset())
+    if earlier == Manifest():
+        return submitted
+    return earlier.with_files(submitted.files, frozenset(), links=submitted.links)
 
 
 async def store_start_of_fork(
@@ -220,17 +218,19 @@ async def _pin_kept_bundle(services: Services, caller: Credential, bundle: KeptF
 
 
 async def _earlier_workspace(services: Services, record: JobRecord) -> str | None:
-    """The workspace of the previous job of the conversation; None without such a job."""
-    if record.conversation_id == record.id:
+    """The workspace that the job continues: of the last job of its conversation that had succeeded
+    when it started. None without such a job. A job on a repository continues no other job."""
+    if record.conversation_id == record.id or record.spec.repo is not None:
         return None
     store = services.store
     entries = await store.conversation(record.tenant, record.conversation_id, ENTRIES_KEPT)
-    ids = [entry.job_id for entry in entries]  # the newest first
-    if record.id in ids:
-        entries = entries[ids.index(record.id) + 1 :]
-    elif record.status.final:
-        return None
-    return entries[0].workspace if entries else None
+    for entry in entries:  # the newest first
+        earlier = await store.load(entry.job_id) if entry.job_id != record.id else None
+        if earlier is None:
+            continue
+        if record.started_at is None or (earlier.record.finished_at or 0) <= record.started_at:
+            return entry.workspace
+    return None
 
 
 def _case_with_normal_paths(case: CaseRequest) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from api.schemas.job import Job
 from api.schemas.outcome import Comparison
 from jobs.blobs import manifest
 from jobs.blobs.manifest import Manifest
-from jobs.model.record import PatchRef
+from jobs.model.record import PatchRef, Reason
 from jobs.retention import Retention, remove_unreferenced
 
 MODIFIED = b"""diff --git a/%b b/%b
@@ -122,6 +122,40 @@ async def test_a_fork_of_a_follow_up_has_the_files_of_the_earlier_jobs(front):
     again = await forked(front, follow_up)
     assert await files_of(front, again) == {"a.py": "2", "b.py": "new", "c.py": "3"}
     await front.claim(again)  # it waits for no job of the conversation
+
+
+async def test_a_fork_of_a_failed_follow_up_has_the_files_of_the_earlier_jobs(front):
+    first = await front.submit("begin", files={"a.py": "1"})
+    await ended(front, first, {"a.py": b"2"})
+    failed = await front.submit("go on", conversation_id=first, files={"c.py": "3"})
+    lease = await front.claim(failed)
+    done(await front.services.operations.fail(lease, Reason.INTERNAL, "broken"))
+    await ended(front, await front.submit("again", conversation_id=first), {"d.py": b"4"})
+    assert await files_of(front, await forked(front, failed)) == {"a.py": "2", "c.py": "3"}
+
+
+async def test_a_fork_of_a_fork_has_its_links_and_removed_files(front):
+    repo = {"url": "https://git.example.org/team/app.git"}
+    first = await front.submit("fix it", repo=repo)
+    lease = await front.claim(first)
+    left = Manifest({}, frozenset({"old.py"}), BASE, {"link": "a.py"})
+    digest = await front.services.blobs.put(left.dump())
+    data = {**VERIFIED, "revision": 1, "workspace": digest}
+    await front.add_events(lease, ("verified", data), workspace=digest, blobs=[digest])
+    fork = await forked(front, await forked(front, first, revision=1))
+    record = (await front.services.store.load(fork)).record
+    assert await manifest.load(front.services.blobs, record.spec.workspace) == left
+
+
+async def test_a_fork_of_a_second_retry_on_a_repository_has_no_files_of_the_first(front):
+    repo = {"url": "https://git.example.org/team/app.git"}
+    first = await front.submit("fix it", repo=repo)
+    lease = await front.claim(first)
+    done(await front.services.operations.fail(lease, Reason.INTERNAL, "broken"))
+    retries = [(await front.client.post(f"/jobs/{first}/retry")).json()["id"] for _ in range(2)]
+    for retry in retries:
+        await ended(front, retry, {"a.py": b"2"}, base=BASE)
+    assert await files_of(front, await forked(front, retries[1])) == {}
 
 
 async def test_a_fork_on_a_repository_starts_from_the_same_commit(front):
