@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_settings import NoDecode
 
+LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
 GROUP = "group:"
 CODEOWNERS = "CODEOWNERS"
 _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
@@ -27,7 +28,7 @@ def _check_pattern(text: str) -> str:
     pattern = text.partition("://")[2] or text
     if re.search(r"[@:\s]", pattern) or (pattern != "*" and "/" not in pattern.strip("/")):
         raise ValueError("write HOST/PATH, such as git.example.org/payments/*, or *")
-    return pattern.rstrip("/").removesuffix(".git").casefold()
+    return pattern.rstrip("/").casefold().removesuffix(".git")
 
 
 Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -50,7 +51,7 @@ class ReviewRule(BaseModel):
     """Whether a person may approve against the evidence."""
     remark: bool = False
     """Whether each approval needs a remark."""
-    expires_seconds: int | None = Field(None, ge=1)
+    expires_seconds: int | None = Field(None, ge=1, le=LONGEST_REVIEW_SECONDS)
     """A review without a decision is rejected after this time."""
 
     def matches(self, repository: str, labels: Collection[str]) -> bool:
@@ -84,18 +85,22 @@ class ReviewPolicy(BaseModel):
         return [rule for rule in self.rule if rule.matches(repository, labels)]
 
     def approvers_of(self, rule: ReviewRule) -> tuple[str, ...]:
-        """The persons who may approve by a rule, and CODEOWNERS."""
-        groups = (self.groups.get(name.removeprefix(GROUP), [name]) for name in rule.approvers)
-        return tuple(dict.fromkeys(name for group in groups for name in group))
+        """The persons who may approve by a rule, each once, and CODEOWNERS."""
+        groups = (
+            self.groups.get(name.removeprefix(GROUP), [name]) if name.startswith(GROUP) else [name]
+            for name in rule.approvers
+        )
+        names = (name for group in groups for name in group)
+        return tuple({" ".join(name.casefold().split()): name for name in names}.values())
 
 
 def canonical_repository(url: str) -> str:
     """`host/path`, equal for all URLs by which a host knows a repository: without scheme, user,
     port, case, `.git`, escapes and superfluous slashes."""
     parts = urlsplit(url)
-    path = posixpath.normpath("/" + unquote(parts.path)).strip("/")
+    path = posixpath.normpath("/" + unquote(parts.path)).strip("/").casefold()
     path = path.removesuffix(".git").rstrip("/")
-    return f"{(parts.hostname or '').rstrip('.')}/{path}".casefold()
+    return f"{(parts.hostname or '').rstrip('.').casefold()}/{path}"
 
 
 def read_policy(value: object) -> object:

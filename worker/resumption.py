@@ -131,12 +131,23 @@ def reopening(record: JobRecord, snapshot: StateSnapshot) -> Reopen | None:
             return None
         if state.get("approved_by") is None:
             return _with_new_revisions(record, state)
-        needs_review = record.spec.review and not state.get("decisions")
+        needs_review = record.spec.review and not _is_decided(record, state)
         return _without_approval(record, state) if needs_review else None
     node = snapshot.tasks[0].name
-    needs_review = node == "critic" and record.spec.review and not state.get("decisions")
+    if node == "summarize" and record.spec.review and not _is_decided(record, state):
+        return _without_approval(record, state)
+    needs_review = node == "critic" and record.spec.review and not _is_decided(record, state)
     needs_critic = node == "review" and not record.spec.review
     return Reopen({}, after="executor") if needs_review or needs_critic else None
+
+
+def _is_decided(record: JobRecord, state: Mapping[str, Any]) -> bool:
+    """Whether the last decision let the work pass: a person approved it, or left it to the critic,
+    which the present terms have to allow."""
+    decisions = state.get("decisions")
+    action = decisions[-1]["action"] if decisions else None
+    critic_may = record.spec.approvals == 1 and record.spec.review_rules is None
+    return action == Action.APPROVE or (action == Action.DELEGATE and critic_may)
 
 
 def _without_approval(record: JobRecord, state: dict[str, Any]) -> Reopen:

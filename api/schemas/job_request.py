@@ -19,12 +19,12 @@ from api.schemas.fields import (
     Verify,
 )
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
+from settings.review_policy import LONGEST_REVIEW_SECONDS
 
 Labels = Annotated[list[Label], Field(max_length=20)]
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 TASK_CHARACTERS = 20_000
-LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
 LEAST_RUN_MEMORY = 64 * 1024 * 1024
 """In less, Python has no space for its usual libraries."""
 MOST_TOKENS = 1_000_000_000_000

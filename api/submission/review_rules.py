@@ -10,17 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from api.http.field_errors import refuse
+from api.quantities import plural
 from api.schemas.problem import FieldError
 from jobs.model.people import identity_of
-from jobs.model.spec import CODEOWNERS, JobSpec, OnExpiry, ReviewRules
+from jobs.model.spec import CODEOWNERS, JobKind, JobSpec, OnExpiry, ReviewRules
 from settings.review_policy import ReviewPolicy
 
 
 def apply_rules(spec: JobSpec, url: str | None, policy: ReviewPolicy | None) -> JobSpec:
-    """The spec with the rules for its labels and its repository, which has this URL. Raises
-    RefusedRequest, a 422, if by the rules no person could approve a job without a repository."""
+    """The spec with the rules for its labels and its repository, which has this URL. No rule
+    applies to a verification. Raises RefusedRequest, a 422, if by the rules too few persons could
+    approve the job."""
     rules = policy.rules_for(url, spec.labels) if policy else []
-    if policy is None or not rules:
+    if policy is None or not rules or spec.kind is JobKind.VERIFICATION:
         return replace(spec, review_rules=None)
     approvers = tuple(policy.approvers_of(rule) for rule in rules if rule.approvers)
     if url is None and (CODEOWNERS,) in approvers:
@@ -30,17 +32,33 @@ def apply_rules(spec: JobSpec, url: str | None, policy: ReviewPolicy | None) -> 
     expiries = [rule.expires_seconds for rule in rules if rule.expires_seconds]
     own_expiry = OnExpiry.STAY if spec.on_expiry is OnExpiry.APPROVE else spec.on_expiry
     own_seconds = [spec.review_expires_seconds] if spec.review_expires_seconds else []
+    review_rules = ReviewRules(
+        names=tuple(rule.name for rule in rules),
+        approvers=approvers,
+        owners={identity_of(name): tuple(persons) for name, persons in groups},
+        override=all(rule.override for rule in rules),
+        remark=any(rule.remark for rule in rules),
+    )
+    approvals = max(spec.approvals, *(rule.approvals for rule in rules))
+    _check_number_of_approvers(review_rules, approvals)
     return replace(
         spec,
         review=True,
-        approvals=max(spec.approvals, *(rule.approvals for rule in rules)),
+        approvals=approvals,
         review_expires_seconds=min(own_seconds + expiries, default=None),
         on_expiry=OnExpiry.REJECT if expiries else own_expiry,
-        review_rules=ReviewRules(
-            names=tuple(rule.name for rule in rules),
-            approvers=approvers,
-            owners={identity_of(name): tuple(persons) for name, persons in groups},
-            override=all(rule.override for rule in rules),
-            remark=any(rule.remark for rule in rules),
-        ),
+        review_rules=review_rules,
     )
+
+
+def _check_number_of_approvers(rules: ReviewRules, approvals: int) -> None:
+    """Raise RefusedRequest, a 422, if fewer persons are on each list of approvers than approvals
+    are needed. A list with CODEOWNERS may stand for any person."""
+    lists = [set(map(identity_of, names)) for names in rules.approvers if CODEOWNERS not in names]
+    if lists and (count := len(set.intersection(*lists))) < approvals:
+        message = (
+            f"by {rules}, {plural(count, 'person')} may approve the job, which needs "
+            f"{plural(approvals, 'approval')}: ask for fewer approvals, or ask the operator to "
+            "name further approvers"
+        )
+        refuse([FieldError(field="approvals", message=message)])

@@ -3,8 +3,9 @@
 A final state never changes (J6), so the retry is a new job. It continues from its parent's
 checkpoint with the parent's journal, so that finished calls are not paid for again. The retry of an
 unapproved job continues at its end, with new revisions (`worker/resumption.py`). If a person had
-rejected the work, the retry starts from the task. The parent's authors are also authors of the
-retry. The retry names the approvals of work that it only delivers.
+rejected the work, or approved it by other or fewer demands than the retry has, the retry starts
+from the task. The parent's authors are also authors of the retry. The retry names the approvals of
+work that it only delivers.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Unpack
 
+from jobs.model.credentials import is_person
 from jobs.model.events import WORK, Event, NewEvent, events_since_restart
 from jobs.model.record import RESTART, JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
@@ -44,6 +46,10 @@ def retry_as_new_job(
     started = parent.attempts > 0 or parent.inherits is not None
     if parent.cannot_continue or parent.graph == RESTART or not started:
         return change
+    approvals = [{**event.data, "at": event.at} for event in list_approvals(events)]
+    is_approved = approvals or is_person(parent.result.approved_by if parent.result else None)
+    if is_approved and _demands_more(spec, parent.spec):
+        return change
     record = replace(
         change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph
     )
@@ -55,9 +61,15 @@ def retry_as_new_job(
         if event.kind in WORK and event.kind not in excluded_kinds
     )
     (submitted,) = change.events
-    if approvals := [{**event.data, "at": event.at} for event in list_approvals(events)]:
+    if approvals:
         submitted = replace(submitted, data={**submitted.data, "approvals": approvals})
     return Change(record, (submitted, *work))
+
+
+def _demands_more(spec: JobSpec, earlier: JobSpec) -> bool:
+    """Whether an approval by the terms of `earlier` may be no approval by the terms of `spec`."""
+    has_other_rules = spec.review_rules not in (None, earlier.review_rules)
+    return spec.review and (has_other_rules or spec.approvals > earlier.approvals)
 
 
 def work_event_keys(keys: Iterable[str]) -> list[str]:

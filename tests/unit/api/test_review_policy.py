@@ -11,7 +11,7 @@ from api.schemas.job_request import JobRequest, RetryRequest
 from api.submission.job_spec import new_spec, rebase_spec, retry_spec
 from api.submission.review_rules import apply_rules
 from api.submission.validation import check_job, check_retry
-from jobs.model.spec import Deliver, JobSpec, OnExpiry, Pause
+from jobs.model.spec import Deliver, JobKind, JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
 from settings.review_policy import ReviewPolicy
 
@@ -171,3 +171,31 @@ def test_a_job_that_no_person_could_approve_is_refused() -> None:
         apply_rules(labelled, None, POLICY)
     assert [error.field for error in refused.value.more["errors"]] == ["repo"]
     assert apply_rules(labelled, URL, POLICY).review_rules is not None
+
+
+def test_a_job_with_fewer_approvers_than_approvals_is_refused() -> None:
+    rules = [
+        {"name": "a", "approvers": ["Ada", "Bob"]},
+        {"name": "b", "labels": ["b"], "approvers": ["bob", "Cat"]},
+        {"name": "c", "labels": ["c"], "approvers": ["Dan"]},
+    ]
+    policy = ReviewPolicy.model_validate({"rule": rules})
+
+    def errors(*labels: str, approvals: int = 1) -> list[str]:
+        spec = JobSpec("x", labels=labels, approvals=approvals)
+        try:
+            apply_rules(spec, None, policy)
+        except RefusedRequest as refused:
+            return [f"{error.field}: {error.message}" for error in refused.more["errors"]]
+        return []
+
+    assert errors(approvals=2) == errors("b") == []
+    (no_person,) = errors("c")
+    assert no_person.startswith("approvals: by the rules 'a', 'c', 0 persons may approve the job")
+    (one_person,) = errors("b", approvals=2)
+    assert "1 person may approve the job, which needs 2 approvals" in one_person
+
+
+def test_no_rule_applies_to_a_verification() -> None:
+    spec = JobSpec("x", kind=JobKind.VERIFICATION)
+    assert apply_rules(spec, None, POLICY) == spec

@@ -8,12 +8,13 @@ import pytest
 from support.jobs.job_examples import NOW, TENANT, claimed, decision, review
 
 from jobs.model.credentials import EVERY_SCOPE, Credential
+from jobs.model.events import Event
 from jobs.model.people import KeyRing
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision, ReviewKind
 from jobs.model.review_digest import digest_review
 from jobs.model.spec import JobSpec, OnExpiry, ReviewRules
-from jobs.transitions import lifecycle
+from jobs.transitions import lifecycle, retry
 from jobs.transitions.expiry import expire
 from jobs.transitions.lifecycle import Change, Refusal
 from jobs.transitions.reviews import ineligible_approvers, offered_actions
@@ -291,3 +292,23 @@ def test_a_rule_can_forbid_an_override_and_require_a_remark():
     remark = ruled(remark=True)
     assert refusal_detail(remark, decision_by("bob", feedback=" "))[0] == "remark_needed"
     assert apply(remark, decision_by("bob", feedback="read it")).after.status is Status.QUEUED
+
+
+def test_a_retry_under_stricter_terms_does_not_deliver_what_was_approved_before():
+    approved = apply(paused(1), decision_by("ann"))
+    cancelled = lifecycle.cancel(approved.after, NOW, by="ann").after
+    events = [Event(1, NOW, "decided", approved.events[0].data)]
+
+    def inherits(**terms):
+        spec = replace(cancelled.spec, **terms)
+        change = retry.retry_as_new_job(cancelled, events, "j2", NOW, spec=spec, by="ann")
+        return change.after.inherits, "approvals" in change.events[0].data
+
+    assert inherits() == inherits(review_rules=None) == ("j1", True)
+    rules = ReviewRules(("payments",), (("Grace",),))
+    assert inherits(review_rules=rules) == inherits(approvals=2) == (None, False)
+    assert inherits(review_rules=rules, review=False) == ("j1", True)
+    undecided = retry.retry_as_new_job(
+        cancelled, [], "j2", NOW, spec=replace(cancelled.spec, review_rules=rules), by="ann"
+    )
+    assert undecided.after.inherits == "j1"

@@ -43,6 +43,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> ReviewPo
         "https://git.example.org/payments/core",
         "https://git.example.org/payments/core.git/",
         "https://git.example.org/payments/core/.git",
+        "https://git.example.org/payments/core.GIT",
         "ssh://git@GIT.example.org:2222//payments/./core.git",
         "https://git.example.org./%70ayments/core",
         "https://git.example.org/Payments/x/../core",
@@ -74,6 +75,8 @@ def test_a_rule_for_repositories_leaves_other_jobs_alone(tmp_path, monkeypatch, 
         ('"production"', '"payments"', 11, "another rule has the name 'payments'"),
         ("group:leads", "group:boss", 8, "group:boss is not in [groups]"),
         ('["group:leads", "CODEOWNERS"]', '["Ada"]', 8, "name more persons"),
+        ('["group:leads", "CODEOWNERS"]', '["Ada", "ada "]', 8, "name more persons"),
+        ("approvals = 2", "expires_seconds = 32000000", 7, "should be less than or equal"),
         ("https://git.example.org/p", "git@git.example.org:p", 6, "write HOST/PATH"),
         ("leads = [", "leads = 1 #[", 2, "leads: Input should be a valid list"),
         ("[[rule]]", "[[rules]]", 4, "there is no such field; use rule, groups"),
@@ -110,3 +113,9 @@ def test_the_example_of_the_documentation_is_valid(tmp_path, monkeypatch):
     policy = read(tmp_path, monkeypatch, example)
     rules = policy.rules_for("https://git.example.org/payments/core", ())
     assert [rule.name for rule in rules] == ["every job", "payments"]
+
+
+def test_only_a_name_with_its_prefix_is_a_group(tmp_path, monkeypatch):
+    text = PAYMENTS.replace('"group:leads", "CODEOWNERS"', '"leads", "Alan"')
+    policy = read(tmp_path, monkeypatch, text)
+    assert policy.approvers_of(policy.rule[0]) == ("leads", "Alan")

@@ -13,7 +13,7 @@ from support.jobs.job_examples import queued
 
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Comment, Decision, Side
-from jobs.model.spec import JobSpec
+from jobs.model.spec import JobSpec, ReviewRules
 from jobs.transitions import lifecycle
 from worker.resumption import (
     Begin,
@@ -166,3 +166,28 @@ def test_each_job_of_a_chain_of_retries_updates_the_state_once() -> None:
     own_end = snapshot({**ENDED, **first.change, "exhausted": True})
     assert reopening(RETRY_JOB, own_end) is None
     assert reopening(replace(RETRY_JOB, id="third", inherits="retried"), own_end) is not None
+
+
+def test_a_review_rule_takes_the_work_back_from_the_critic() -> None:
+    ruled = replace(REVIEWED, spec=replace(REVIEWED.spec, review_rules=ReviewRules(("payments",))))
+    delegated = {**ENDED, "decisions": [{"action": "delegate"}]}
+    by_critic = {**delegated, "approved_by": "critic"}
+    for checkpoint in (
+        snapshot(delegated, "critic"),
+        snapshot(by_critic, "summarize"),
+        snapshot(by_critic),
+    ):
+        reopen = reopening(ruled, checkpoint)
+        assert reopen is not None
+        assert reopen.after == "executor"
+        assert reopening(REVIEWED, checkpoint) is None
+    by_person = {**ENDED, "approved_by": "bob", "decisions": [{"action": "approve"}]}
+    assert reopening(ruled, snapshot(by_person, "summarize")) is None
+
+
+def test_work_that_the_critic_approved_after_a_persons_feedback_is_reviewed_again() -> None:
+    approved = {**ENDED, "approved_by": "critic", "decisions": [{"action": "revise"}]}
+    for checkpoint in (snapshot(approved), snapshot(approved, "summarize")):
+        reopen = reopening(REVIEWED, checkpoint)
+        assert reopen is not None
+        assert reopen.change["approved_by"] is None
