@@ -221,7 +221,7 @@ class Records(Clock):
         step. The audit log keeps its decisions.
 
         The job no longer refers to its bytes, but they are not removed. Returns False if the job
-        was removed already.
+        has changed meanwhile, or was removed already.
         """
         job = JobKeys(record.id)
         guards = (field_is(job.record, "version", record.version),)
@@ -237,7 +237,9 @@ class Records(Clock):
             *decisions.remove_decisions(record, members),
             *commit.removal(record, entries, words),
         )
-        return await self._commit.apply_although_full(AtomicStep(job, guards, commands=commands))
+        not_indexed_since = field_is(job.record, "words", " ".join(words))
+        step = AtomicStep(job, (*guards, not_indexed_since), commands=commands)
+        return await self._commit.apply_although_full(step)
 
     async def _remove_checkpoints(self, job: JobKeys, guards: Sequence[Guard]) -> bool:
         """Remove a job's checkpoints in bounded steps; returns False if a guard does not hold.

@@ -257,3 +257,20 @@ async def test_after_many_jobs_redis_and_the_directory_are_as_before(redis_url, 
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
     assert set((await store.redis.hgetall("fettle:counts")).values()) == {b"0"}
     await store.close()
+
+
+async def test_a_job_that_is_indexed_during_its_removal_leaves_no_words(
+    service, store, monkeypatch
+):
+    done = await succeeded(service, labels=("nightly",))
+    read_words = store.words.words_of
+
+    async def read_words_before_step(record):
+        words = await read_words(record)
+        await store.words.index_new_jobs()
+        return words
+
+    monkeypatch.setattr(store.words, "words_of", read_words_before_step)
+    assert not await store.remove(done)
+    assert await store.remove(done)
+    assert await store.redis.keys("fettle:word*") == []
