@@ -9,7 +9,8 @@ all jobs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -54,6 +55,8 @@ Until = Annotated[
 ]
 MAX_COMPARED_BYTES = 256 * 1024
 """The size of the largest file that is compared here."""
+_ADDED = re.compile("new|renamed|copied")
+"""The notes of a changed file that is not in the commit by this name."""
 
 
 Entry = FileEntry | str
@@ -137,10 +140,10 @@ async def load_changes(
         text = None if compared is None else b"".join(patch for _, patch in compared)
     elif since != START:
         files = await _changed_in_repository(services.blobs, old, new)
-    elif new.patch is None:
+    elif new.patch is None and until == NOW:
         raise RefusedRequest(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
     else:
-        files = await _parsed(services.blobs, new.patch)
+        files = await _parsed(services.blobs, new.patch) if new.patch else ()
     code = None
     if with_code:
         before = old.events if since != START else events[: reviews[past - 1]] if past else ()
@@ -196,21 +199,27 @@ async def _parsed(blobs: Blobs, patch: PatchRef) -> Sequence[PatchFile] | None:
 
 
 async def _changed_in_repository(
-    blobs: Blobs, old: _Work, new: _Work
+    blobs: Blobs, old: _Work, new: _Work, unread: str = "it is again as in the commit"
 ) -> Sequence[PatchFile] | None:
-    """The files that differ. The older version of a repository's file that changed for the first
-    time is in its commit only: the patch has it."""
-    before, recorded = old.workspace, _recorded_paths(old.workspace)
-    files = {path: entry for path, entry in new.workspace.files.items() if path in recorded}
-    links = {path: target for path, target in new.workspace.links.items() if path in recorded}
-    compared = await _compare(blobs, before, Manifest(files, links=links))
-    in_patch = await _parsed(blobs, new.patch) if new.patch else ()
-    if compared is None or in_patch is None:
+    """The files that differ. The version of a file that is not changed is in the commit only: if it
+    is the older version, the newer patch has its lines; else the file is `unread`."""
+    earlier, later = [await _parsed(blobs, work.patch) if work.patch else () for work in (old, new)]
+    if earlier is None or later is None:
         return None
-    return [
-        *(file for file, _ in compared),
-        *(file for file in in_patch if file.path not in recorded),
-    ]
+    before, after = _recorded_paths(old.workspace), _recorded_paths(new.workspace)
+    unchanged = {
+        file.path: replace(file, notes=(), insertions=0, deletions=0, rows=(), unread=unread)
+        for file in earlier
+        if file.path not in after and not _ADDED.match(" ".join(file.notes))
+    }
+    paths = before - unchanged.keys()
+    compared = await _compare(blobs, _select(old.workspace, paths), _select(new.workspace, paths))
+    if compared is None:
+        return None
+    files = [*(file for file, _ in compared), *unchanged.values()]
+    return sorted(
+        [*files, *(file for file in later if file.path not in before)], key=lambda file: file.path
+    )
 
 
 async def compare_jobs(
@@ -219,35 +228,27 @@ async def compare_jobs(
     """The files that differ between the present files of two jobs, and the reason if they cannot be
     compared. Raises BlobMissing.
 
-    On a repository, a file that only the first job changes has no lines: its version in the commit
-    is not known here.
+    On a repository, a file of the commit that only the first job changes has no lines: its version
+    in the commit is not known here.
     """
-    blobs = services.blobs
     old, new = [await _work_at(services, job, (), NOW) for job in (first, other)]
-    work, by_other = old.workspace, _recorded_paths(new.workspace)
-    if work.base != new.workspace.base:
+    if old.workspace.base != new.workspace.base:
         return (), "the jobs work on different commits"
     files: Sequence[PatchFile] | None
-    only_first: Sequence[PatchFile] | None = ()
-    if work.base is None:
-        compared = await _compare(blobs, work, new.workspace)
+    if old.workspace.base is None:
+        compared = await _compare(services.blobs, old.workspace, new.workspace)
         files = None if compared is None else [file for file, _ in compared]
     else:
-        shared = Manifest(
-            {path: entry for path, entry in work.files.items() if path in by_other},
-            work.removed & by_other,
-            links={path: target for path, target in work.links.items() if path in by_other},
-        )
-        files = await _changed_in_repository(blobs, replace(old, workspace=shared), new)
-        only_first = await _parsed(blobs, old.patch) if old.patch else ()
-    if files is None or only_first is None:
-        return (), "too many files or lines differ"
-    unread = [
-        replace(file, rows=(), unread="only the first job changes it")
-        for file in only_first
-        if file.path not in by_other
-    ]
-    return sorted([*files, *unread], key=lambda file: file.path), ""
+        unread = "only the first job changes it"
+        files = await _changed_in_repository(services.blobs, old, new, unread)
+    return ((), "too many files or lines differ") if files is None else (files, "")
+
+
+def _select(workspace: Manifest, paths: Collection[str]) -> Manifest:
+    """The files and links with these paths."""
+    files = {path: entry for path, entry in workspace.files.items() if path in paths}
+    links = {path: target for path, target in workspace.links.items() if path in paths}
+    return Manifest(files, links=links)
 
 
 def _recorded_paths(workspace: Manifest) -> set[str]:

@@ -1,8 +1,8 @@
 """A person's edit of the work, without a model: files that they write, and a program that they run.
 
 The API has checked the files as far as it can. Only the workspace knows the files of a repository's
-commit, so it may still refuse an edit. Then no file is changed, and the review opens again with the
-reason.
+commit, so it may still refuse an edit. Then no file is changed, no program runs, and the review
+opens again with the reason.
 
 See ADR 93.
 """
@@ -39,7 +39,8 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     written: Mapping[str, Any] = {"artifacts": [], "changes": [], "refused": None}
     if decision.get("files"):
         written = await _write_files(decision, ports, at)
-    messages = [await _run_program(state, ports, at)] if decision["code"] else []
+    runs_program = decision["code"] and written["refused"] is None
+    messages = [await _run_program(state, ports, at)] if runs_program else []
     run_traces = traces(messages)
     changed = [*written["artifacts"], *(file for trace in run_traces for file in trace["files"])]
     artifacts = still_there(state["artifacts"], changed, own_files(ports.workspace))

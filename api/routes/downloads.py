@@ -163,8 +163,10 @@ async def patch(
         if not changes.text:
             reason = "no file" if changes.files is not None else "too many files for a patch"
             raise RefusedRequest(problems.NOT_FOUND, f"the job has changed {reason}")
-        headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, digest_bytes(changes.text))
-        return Response(changes.text, headers=headers)
+        digest = digest_bytes(changes.text)
+        headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, digest)
+        is_known = is_unchanged(request, digest)
+        return Response(None if is_known else changes.text, 304 if is_known else 200, headers)
     if (newest := patches.current_patch(record)) is None:
         raise RefusedRequest(problems.NOT_FOUND, patches.explain_missing(record, "patch"))
     headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, newest.digest)

@@ -13,7 +13,7 @@ from jobs.model.event_data import EvidenceData
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.review_data import ReviewPayload
 from jobs.model.visibility import has_visible_text
-from jobs.view.suggestion import Suggestion, read_suggestion
+from jobs.view.suggestion import Suggestion, read_suggestions
 
 _ONLY = {
     "code": (Action.EDIT,),
@@ -35,9 +35,9 @@ class SentComment(RequestModel):
     text: str = Field(pattern=patterns.SOME_TEXT, max_length=2_000)
 
     @property
-    def suggestion(self) -> Suggestion | None:
-        """The lines that the comment suggests, if any."""
-        return read_suggestion(self.text, self.line)
+    def suggestions(self) -> list[Suggestion]:
+        """The lines that the comment suggests."""
+        return read_suggestions(self.text, self.line)
 
 
 class LineComment(ResponseModel):
@@ -136,7 +136,7 @@ class ReviewRequest(RequestModel):
                 )
         if self.action is Action.REJECT and not has_visible_text(self.feedback):
             raise PydanticCustomError("needed", "reject needs feedback", {"field": "feedback"})
-        changes_work = self.files or any(comment.suggestion for comment in self.comments)
+        changes_work = self.files or any(comment.suggestions for comment in self.comments)
         if self.action is Action.EDIT and not (changes_work or has_visible_text(self.code)):
             message = "edit needs code, files, or a comment with a ```suggestion"
             raise PydanticCustomError("needed", message, {"field": "code"})

@@ -115,7 +115,7 @@ async def _about(
         return decision
     comments, files = request.comments, decision.files
     if request.action is Action.EDIT and review.kind is ReviewKind.REVIEW:
-        comments = [comment for comment in comments if comment.suggestion is None]
+        comments = [comment for comment in comments if not comment.suggestions]
         files = await store_edit(services, record, request)
     anchored = await _anchor_comments(services, record, comments)
     return replace(decision, comments=anchored, files=files)

@@ -54,7 +54,7 @@ async def _suggested_files(blobs: Blobs, work: Manifest, request: ReviewRequest)
     """The files with the suggestions of the comments applied, by path."""
     by_path: dict[str, list[SentComment]] = {}
     for comment in request.comments:
-        if comment.suggestion is not None:
+        if comment.suggestions:
             by_path.setdefault(comment.path, []).append(comment)
     message = "a suggestion changes this file, too: send one of them"
     refuse(
@@ -81,4 +81,4 @@ async def _apply(blobs: Blobs, entry: FileEntry | None, comments: Sequence[SentC
         text = None
     if text is None:
         raise NotShown("the work has no text file of this name")
-    return apply_suggestions(text, filter(None, (comment.suggestion for comment in comments)))
+    return apply_suggestions(text, (each for comment in comments for each in comment.suggestions))

@@ -29,13 +29,16 @@ class Suggestion:
     """Without their line ends."""
 
 
-def read_suggestion(text: str, line: int) -> Suggestion | None:
-    """The suggestion in the text of a comment on a line; None if the comment has no suggestion."""
-    block = _BLOCK.search(text)
-    if block is None:
-        return None
-    first, last = line - int(block["above"] or 0), line + int(block["below"] or 0)
-    return Suggestion(first, last, tuple(block["lines"].split("\n")[:-1]))
+def read_suggestions(text: str, line: int) -> list[Suggestion]:
+    """The suggestions in the text of a comment on a line."""
+    return [
+        Suggestion(
+            line - int(block["above"] or 0),
+            line + int(block["below"] or 0),
+            tuple(block["lines"].split("\n")[:-1]),
+        )
+        for block in _BLOCK.finditer(text.replace("\r\n", "\n"))
+    ]
 
 
 def apply_suggestions(text: str, suggestions: Iterable[Suggestion]) -> str:

@@ -47,7 +47,8 @@ def is_picture(path: str) -> bool:
 
 
 def view_file(path: str, content: bytes | None) -> FileView:
-    """The view of a file. None: it was not read, as a picture, or a file above `MAX_BYTES`."""
+    """The view of a file. None: it was not read, as a file above `MAX_BYTES`. A text with the name
+    of a picture is code: a program can run it."""
     if content is None:
         return FileView("" if is_picture(path) else "The file is too large to show here.")
     try:
@@ -55,7 +56,7 @@ def view_file(path: str, content: bytes | None) -> FileView:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return FileView("The file is not text.")
+        return FileView("" if is_picture(path) else "The file is not text.")
     try:
         return _VIEWS[path.rpartition(".")[2].lower()](text)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, csv.Error):
@@ -66,7 +67,9 @@ def _view_table(text: str, delimiter: str = ",") -> FileView:
     reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter)
     rows = [[visible(cell) for cell in row] for row in islice(reader, MAX_ROWS + 1)]
     width = max(map(len, rows))
-    shown_rows = rows[: max(min(MAX_ROWS, MAX_CELLS // max(width, 1)), 1)]
+    if width > MAX_CELLS:
+        raise ValueError("the table has too many columns")
+    shown_rows = rows[: min(MAX_ROWS, MAX_CELLS // max(width, 1))]
     is_cut = len(shown_rows) < len(rows)
     note = f"These are the first {len(shown_rows):,} rows of the file." if is_cut else ""
     return FileView(note, rows=[row + [""] * (width - len(row)) for row in shown_rows])
@@ -95,8 +98,8 @@ def _view_cell(cell: Mapping[str, Any], language: str) -> Iterator[Markup]:
     for output in cell.get("outputs", ()):
         data = output.get("data", {})
         text = output.get("text") or data.get("text/plain") or output.get("traceback") or ""
-        pictures = [f"\n({kind}: see the file)" for kind in data if kind.startswith("image/")]
-        yield _BLOCK.format("output", printed("".join([*text, *pictures])))
+        others = [f"\n({kind}: see the file)" for kind in data if kind != "text/plain"]
+        yield _BLOCK.format("output", printed("".join([*text, *others])))
 
 
 _VIEWS: Final[Mapping[str, Callable[[str], FileView]]] = {

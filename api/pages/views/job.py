@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from api import problems
 from api.changes import NOW, load_workspace
 from api.pages.format import job_view
-from api.pages.format.file_view import MAX_BYTES, is_picture, view_file
+from api.pages.format.file_view import MAX_BYTES, view_file
 from api.pages.format.patch import Gap, render_gap
 from api.pages.forms import as_request, form_values
 from api.pages.rendering import go_to, render_page_in_thread, render_part
@@ -106,8 +106,7 @@ async def view(
 ) -> Response:
     """The page of a file."""
     entry = await _find_entry(services, visitor, job_id, path, at)
-    is_read = entry.size <= MAX_BYTES and not is_picture(path)
-    content = await services.blobs.get(entry.digest) if is_read else None
+    content = await services.blobs.get(entry.digest) if entry.size <= MAX_BYTES else None
     file = await asyncio.to_thread(view_file, path, content)
     values = {"job_id": job_id, "path": path, "at": at, "entry": entry, "file": file}
     return await render_page_in_thread("file.html", visitor, **values)

@@ -552,7 +552,11 @@ async def test_an_edit_that_the_workspace_cannot_take_changes_no_file(
     before = journey.ports.workspace.digest
     wrong = await journey.ports.workspace.keep(WRONG.encode())
     files = {"sums.py": wrong, path: None if removed else wrong}
-    review = only((await journey.decide("edit", files=files))["__interrupt__"]).value
+    runs = len(journey.event_data("run_finished"))
+    program = "open('left.py', 'w').close()"
+    state = await journey.decide("edit", files=files, code=program)
+    review = only(state["__interrupt__"]).value
+    assert not [run for run in journey.event_data("run_finished")[runs:] if run["by"] == "Ada"]
     assert review["refused_edit"].startswith(reason)
     assert (journey.ports.workspace.digest, review["unproven"]) == (before, None)
     assert [use["ok"] for use in journey.event_data("tool_used") if use.get("by") == "Ada"] == [

@@ -293,6 +293,9 @@ async def test_the_patch_of_a_job_without_a_repository_is_for_git(front, tmp_pat
     await work_of_next(front, job_id, 2, {**after, "large": b"1\n" * 200_000, "b": b"\0"})
     patch = (await front.client.get(f"/jobs/{job_id}/patch")).content
     assert b"Binary files /dev/null and b/large differ" in patch, "git refuses it"
+    tag = {"If-None-Match": (await front.client.head(f"/jobs/{job_id}/patch")).headers["etag"]}
+    unchanged = await front.client.get(f"/jobs/{job_id}/patch", headers=tag)
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
 
 
 async def work_of_next(front, job_id: str, number: int, contents: dict[str, bytes], **more):
@@ -334,6 +337,56 @@ async def test_any_two_reviews_can_be_compared(front):
             choice = html.partition(f'<select name="{end}">')[2].partition("</select>")[0]
             assert f'<option value="{at}" selected>' in choice
         assert "since=1&amp;until=2" in html, "the other layout keeps the ends"
+
+
+async def test_a_text_with_the_name_of_a_picture_shows_its_lines(front):
+    job_id = await front.submit(review=True)
+    links = {"b.png": "a.png"}
+    await work_of(front, job_id, 1, {"a.png": b"print(1)\n", "c.png": b"\x89PNG\0"}, links=links)
+    page = f"/app/jobs/{job_id}"
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"{page}/changes")).text
+        assert ("+print(1)" in plain(html), "+a.png" in plain(html)) == (True, True)
+        assert re.findall('<img src="[^"]*/([^/]*)\\?at=now"', html) == ["c.png", "a.png"]
+        shown = plain((await visit.get(f"{page}/view?path=a.png")).text)
+        assert "print(1)" in shown
+
+
+async def test_a_version_in_the_commit_only_is_named(front):
+    """Review 1 changes two files and adds one; review 2 takes all of this back."""
+    job_id = await front.submit(review=True, repo={"url": "https://git.example.org/team/app.git"})
+    store, operations = front.services.store, front.services.operations
+    added = b"diff --git a/b.py b/b.py\nnew file mode 100644\n--- /dev/null\n+++ b/b.py\n"
+    removed = b"diff --git a/c.py b/c.py\ndeleted file mode 100644\n"
+    patch = PATCHES[0] + added + b"@@ -0,0 +1 @@\n+B = 1\n" + removed
+    contents = {"a.py": b"A = 2\n", "b.py": b"B = 1\n"}
+    for number in (1, 2):
+        lease = await front.claim(job_id)
+        first = number == 1
+        files = {
+            path: FileEntry(await front.services.blobs.put(content), len(content))
+            for path, content in contents.items()
+            if first
+        }
+        workspace = Manifest(files, frozenset({"c.py"} if first else ()), base="c0ffee")
+        digests = [await front.services.blobs.put(text) for text in (workspace.dump(), patch)]
+        await store.write(job_id, lease.epoch, Writes(workspace=digests[0], blobs=digests))
+        reference = asdict(PatchRef(digests[1], len(patch), 3, 1, 1, "c0ffee")) if first else None
+        payload = {"plan": [], "answer": "", "runs": [], "unproven": None, "patch": reference}
+        review = Review(f"r{number}", ReviewKind.REVIEW, payload, await store.now())
+        done(await operations.pause(lease, review))
+        if first:
+            done(await operations.decide(job_id, Decision("r1", Action.REVISE, "ada", "Less.")))
+
+    async def listed(ends: str) -> dict[str, tuple[list[str], str]]:
+        answer = await front.client.get(f"/jobs/{job_id}/changes?{ends}")
+        assert answer.status_code == 200, answer.text
+        return {file["path"]: (file["notes"], file["unread"]) for file in answer.json()["files"]}
+
+    again = ([], "it is again as in the commit")
+    assert await listed("since=1") == {"a.py": again, "b.py": (["deleted"], ""), "c.py": again}
+    assert (await listed("since=2&until=1")).keys() == contents.keys() | {"c.py"}
+    assert await listed("until=2") == {}
 
 
 async def test_lines_of_a_job_without_a_repository_take_comments(front):

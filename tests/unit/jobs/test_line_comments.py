@@ -11,7 +11,7 @@ from jobs.errors import NotShown
 from jobs.model.review import Comment, Side
 from jobs.view.comments import add_excerpt, mark_outdated
 from jobs.view.patch import parse_patch
-from jobs.view.suggestion import apply_suggestions, read_suggestion
+from jobs.view.suggestion import apply_suggestions, read_suggestions
 
 BASE = [f"line {number}" for number in range(1, 31)]
 
@@ -106,8 +106,8 @@ def test_decisions_without_comments_are_unchanged() -> None:
 
 def apply_comments(text: str, *comments: tuple[int, str]) -> str:
     """The text with the suggestions of comments, by line."""
-    suggestions = [read_suggestion(comment, line) for line, comment in comments]
-    return apply_suggestions(text, filter(None, suggestions))
+    suggestions = [each for line, comment in comments for each in read_suggestions(comment, line)]
+    return apply_suggestions(text, suggestions)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,7 @@ def apply_comments(text: str, *comments: tuple[int, str]) -> str:
     [
         ("```suggestion\n  B\n```", "a\n  B\nc\nd\n"),
         ("Better:\n```suggestion\nB\n\nB2\n```\nbecause", "a\nB\n\nB2\nc\nd\n"),
+        ("Better:\r\n```suggestion\r\nB\r\n```\r\n", "a\nB\nc\nd\n"),
         ("```suggestion\n```", "a\nc\nd\n"),
         ("```suggestion:-1+1\nB\n```", "B\nd\n"),
         ("````suggestion\n```\n````", "a\n```\nc\nd\n"),
@@ -139,6 +140,8 @@ def test_several_suggestions_apply_together_unless_they_overlap():
     assert apply_comments("a\nb\nc\n", (1, first), (2, second)) == "A\nA2\nB\n"
     with pytest.raises(NotShown, match="two suggestions replace line 3"):
         apply_comments("a\nb\nc\n", (3, first), (2, second))
+    with pytest.raises(NotShown, match="two suggestions replace line 2"):
+        apply_comments("a\nb\nc\n", (2, f"{first}\nor\n{first}"))
     with pytest.raises(NotShown, match="no line 4"):
         apply_comments("a\nb\nc\n", (3, second))
     with pytest.raises(NotShown, match="no line 0"):

@@ -45,6 +45,7 @@ def test_a_notebook_shows_cells_with_their_output():
             "outputs": [
                 {"output_type": "stream", "text": ["<u>\n"]},
                 {"data": {"text/plain": "<Figure>", "image/png": "iVBOR"}},
+                {"data": {"text/html": "<table>"}},
             ],
         },
     ]
@@ -52,7 +53,8 @@ def test_a_notebook_shows_cells_with_their_output():
     assert ("<p>Plan" in html, "&lt;u&gt;" in html, "(image/png: see the file)" in html) == (
         True,
     ) * 3
-    assert not [tag for tag in ("<b>", "<i>", "<u>", "<Figure>") if tag in html]
+    assert "(text/html: see the file)" in html
+    assert not [tag for tag in ("<b>", "<i>", "<u>", "<Figure>", "<table>") if tag in html]
     long = view_file("a.ipynb", notebook(*cells[:1] * 203).encode())
     assert (len(long.parts), long.note) == (200, "3 more cells are not shown.")
 
@@ -67,6 +69,8 @@ def test_a_notebook_shows_cells_with_their_output():
         ("a.ipynb", notebook(None, x="<b>")),
         ("a.ipynb", '"<b>"'),
         ("a.csv", '"' + "x" * 200_000 + "<b>"),
+        ("a.csv", "," * 100_000 + "<b>"),
+        ("a.png", "print('<b>')"),
         ("a.py", "'<b>'"),
         ("noending", "<b>"),
     ],
@@ -82,5 +86,6 @@ def test_other_bytes_are_not_shown():
     )
     assert view_file("a.csv", b"").rows == ()
     assert "too large" in view_file("a.csv", None).note
+    assert view_file("a.png", b"\x89PNG").note == ""
     assert (view_file("a.PNG", None).note, file_view.is_picture("a.PNG")) == ("", True)
     assert not file_view.is_picture("a.svg")
