@@ -267,8 +267,10 @@ def removal(
     yield from _count_status(record, -1)
     yield ("ZREM", keys.FINISHED, record.id)
     changing = (_listing(record, "status", record.status), _listing(record, "override"))
-    for name in (*_permanent_listings(record), *changing):
+    unknown_to_release_0_1 = (_queue(record),)
+    for name in (*_permanent_listings(record), *changing, *unknown_to_release_0_1):
         yield ("ZREM", name, record.id)
+    yield ("HDEL", keys.reviews(record.tenant), record.id)
     yield from search.remove_from_index(record, words)
     yield _count_change(record)
     for entry in entries:

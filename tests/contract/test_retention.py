@@ -274,3 +274,14 @@ async def test_a_job_that_is_indexed_during_its_removal_leaves_no_words(
     assert not await store.remove(done)
     assert await store.remove(done)
     assert await store.redis.keys("fettle:word*") == []
+
+
+async def test_a_removal_takes_a_job_out_of_listings_that_an_older_release_does_not_know(
+    service, store
+):
+    done = await succeeded(service)
+    queue, reviews = keys.queue(TENANT, done.spec.priority), keys.reviews(TENANT)
+    await store.redis.zadd(queue, {done.id: done.created_at})
+    await store.redis.hset(reviews, done.id, "[]")
+    assert await store.remove(done)
+    assert await store.redis.exists(queue, reviews) == 0
