@@ -203,9 +203,12 @@ class Operations:
         change = partial(assign, assignee=assignee, signed=signed)
         return await self._commits.change(job_id, change)
 
-    async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:
+    async def cancel(
+        self, job_id: str, by: str, key_id: str = "", person: str = ""
+    ) -> JobRecord | Refusal:
         """End a job for good, from any state that is not final."""
-        return await self._commits.change(job_id, partial(lifecycle.cancel, by=by))
+        cancel = partial(lifecycle.cancel, by=by, key_id=key_id, person=person)
+        return await self._commits.change(job_id, cancel)
 
     async def relabel(
         self, job_id: str, labels: Sequence[str], actor: Actor

@@ -25,7 +25,7 @@ from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.services import Services, ServicesDep
 from api.submission.validation import check_job
-from jobs.model.credentials import Signer
+from jobs.model.credentials import Credential
 from jobs.model.fleet import FleetRecord, first_record
 from jobs.view.job import format_time
 from settings.api import ApiSettings
@@ -68,10 +68,10 @@ async def change_fleet(request: Request, services: ServicesDep, caller: Operator
     unless `accept_removal` allows as many.
     """
     change, _ = await read_json(request, FleetRequest, services.settings)
-    return as_json(await _change(services, change, caller.signer))
+    return as_json(await _change(services, change, caller))
 
 
-async def _change(services: Services, change: FleetRequest, signer: Signer) -> Fleet:
+async def _change(services: Services, change: FleetRequest, caller: Credential) -> Fleet:
     """Set some of the rules; the rules afterwards. Raises RefusedRequest: 409, 422."""
     record = await services.store.fleet.read()
     if change.version != (record.version if record else 0):
@@ -91,12 +91,12 @@ async def _change(services: Services, change: FleetRequest, signer: Signer) -> F
     if record is None or days < record.rules.retention_days:
         await _check_removal(services, days, change.accept_removal)
     store = services.store
-    now, by, key_id = await store.now(), signer.name, signer.key_id
+    now, by, key_id = await store.now(), caller.name, caller.id
     if record is None:
         after = first_record({**before, **values}, now, by=by, key_id=key_id)
     else:
         after = record.changed(values, now, by=by, key_id=key_id)
-    if not await store.fleet.replace(after):
+    if not await store.fleet.replace(after, caller.person):
         raise _changed(await services.store.fleet.read())
     log.info("fleet settings changed", version=after.version, **values)
     return _fleet_json(after)

@@ -186,7 +186,7 @@ async def cancel(job_id: str, services: ServicesDep, caller: Submitter) -> Respo
     Cancelling it again is a 200 and changes nothing. A job that has succeeded or failed is a 409.
     """
     await find_job(services, caller, job_id)
-    cancelled = await services.operations.cancel(job_id, caller.name)
+    cancelled = await services.operations.cancel(job_id, caller.name, caller.id, caller.person)
     if isinstance(cancelled, Refusal):
         loaded = await find_job(services, caller, job_id)
         if loaded.record.status is Status.CANCELLED:

@@ -75,7 +75,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
         max_cost_usd_per_day=key_request.max_cost_usd_per_day,
         max_tokens_per_day=key_request.max_tokens_per_day,
     )
-    if not await services.credentials.add(credential, digest_secret(secret)):
+    if not await services.credentials.add(credential, digest_secret(secret), caller.person):
         detail = f"a key of the tenant {tenant} is named {key_request.name}: revoke it first"
         raise RefusedRequest(problems.NAME_TAKEN, detail)
     log.info(

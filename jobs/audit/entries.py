@@ -164,8 +164,8 @@ def entries_of_deletion(
     yield NewEntry(record.tenant, EntryKind.JOB_DELETED, actor, data)
 
 
-def entry_of_new_key(key: Credential) -> NewEntry:
-    """The entry of the creation of a key."""
+def entry_of_new_key(key: Credential, person: str) -> NewEntry:
+    """The entry of the creation of a key by a person."""
     data = {
         **_name_key(key),
         "person": key.person,
@@ -173,7 +173,7 @@ def entry_of_new_key(key: Credential) -> NewEntry:
         "expires_at": format_time(key.expires_at),
         **_name_limits(TenantLimits(key.max_cost_usd_per_day, key.max_tokens_per_day)),
     }
-    creator = Actor(key.created_by, key.created_by_key)
+    creator = Actor(key.created_by, key.created_by_key, person)
     return NewEntry(key.tenant, EntryKind.KEY_CREATED, creator, data)
 
 
@@ -193,10 +193,10 @@ def entry_of_tenant_limits(tenant: str, limits: TenantLimits, actor: Actor) -> N
     return NewEntry(tenant, EntryKind.TENANT_LIMITED, actor, _name_limits(limits))
 
 
-def entry_of_fleet_change(change: FleetChange) -> NewEntry:
-    """The entry of a change of the rules for all workers."""
+def entry_of_fleet_change(change: FleetChange, person: str) -> NewEntry:
+    """The entry of a change of the rules for all workers. `person`: '' for a worker."""
     data = {"version": change.version, "values": change.values}
-    actor = Actor(change.by, change.key_id)
+    actor = Actor(change.by, change.key_id, person)
     return NewEntry(OPERATOR, EntryKind.FLEET_CHANGED, actor, data)
 
 

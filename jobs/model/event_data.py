@@ -593,6 +593,8 @@ class CancelledData(TypedDict):
     """The job was cancelled."""
 
     by: str
+    key_id: NotRequired[str]
+    person: NotRequired[str]
 
 
 Data = Mapping[str, type[Any]]

@@ -58,8 +58,8 @@ class Credentials:
         self._recorded: dict[str, float] = {}
         """When this process recorded the use of a key, by its id."""
 
-    async def add(self, credential: Credential, digest: str) -> bool:
-        """Store a new key under the digest of its secret.
+    async def add(self, credential: Credential, digest: str, creator: str = "") -> bool:
+        """Store a new key under the digest of its secret. `creator`: the person who makes it.
 
         Returns False, and stores nothing, if a key of the tenant that is not revoked has the same
         name, ignoring case: names sign decisions.
@@ -69,7 +69,7 @@ class Credentials:
             ("HSET", KEY_NAMES, credential.signature, credential.id),
             ("HSET", DIGESTS, credential.id, digest),
             ("HSET", _key(digest), *pairs),
-            *append_entries([entries.entry_of_new_key(credential)]),
+            *append_entries([entries.entry_of_new_key(credential, creator)]),
         )
         name_is_free = field_is(KEY_NAMES, credential.signature, "")
         return await self._commit.apply(AtomicStep(guards=(name_is_free,), commands=commands))

@@ -79,10 +79,11 @@ class FleetStore(Clock):
         text = await await_redis(self.redis.get(keys.FLEET))
         return None if text is None else fleet.load(text)
 
-    async def replace(self, record: fleet.FleetRecord) -> bool:
+    async def replace(self, record: fleet.FleetRecord, person: str = "") -> bool:
         """Write the version that follows the version in Redis, and its entry of the audit log.
+        `person`: the person who makes the change; '': a worker makes it.
         Writes nothing and returns False if another change came first."""
-        entry = pending_body(entry_of_fleet_change(record.changes[-1]))
+        entry = pending_body(entry_of_fleet_change(record.changes[-1], person))
         args = (record.version - 1, fleet.dump(record), OPERATOR, entry)
         names = (keys.FLEET, keys.audit_pending(OPERATOR), keys.AUDITED_TENANTS)
         return bool(await await_redis(self._replace(keys=names, args=args)))

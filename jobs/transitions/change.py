@@ -108,9 +108,9 @@ def end(
     reason: Reason | None = None,
     detail: str = "",
     result: Result | None = None,
-    by: str = "",
+    cancelled: Mapping[str, str] | None = None,
 ) -> Change:
-    """The change that ends a job."""
+    """The change that ends a job. `cancelled`: the person, as `by`, `key_id` and `person`."""
     released = release_lease(record, now, status=status)
     after = replace(
         released,
@@ -131,7 +131,7 @@ def end(
                 "override": after.override,
             }
         case Status.CANCELLED:
-            data = {"by": by}
+            data = dict(cancelled or {})
         case _:
             data = {"reason": reason, "detail": detail}
     return Change(after, (NewEvent("final", str(status), data),))

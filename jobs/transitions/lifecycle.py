@@ -179,13 +179,16 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
 
 
-def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:
+def cancel(
+    record: JobRecord, now: int, *, by: str, key_id: str = "", person: str = ""
+) -> Change | Refusal:
     """End a job from any state that is not final (J11)."""
     if record.status.final:
         final = "been cancelled" if record.status is Status.CANCELLED else record.status
         detail = f"this job has already {final}: it cannot be cancelled"
         return Refusal("final", detail, record.status)
-    return end(record, now, Status.CANCELLED, by=by)
+    signed = {"by": by, "key_id": key_id, "person": person}
+    return end(record, now, Status.CANCELLED, cancelled=signed)
 
 
 def succeed(record: JobRecord, now: int, *, result: Result) -> Change | Refusal:

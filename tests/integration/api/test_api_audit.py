@@ -53,6 +53,7 @@ async def test_each_act_of_a_person_is_in_the_log(front):
     await front.client.delete(f"/tenants/default/webhooks/{webhook['id']}")
     await front.client.put("/fleet", json={"version": 0, "settings": {"retries": 40}})
     await front.client.post("/sign-in-links")
+    await front.client.post(f"/jobs/{await front.submit()}/cancel")
     async with visiting(front.app) as visit:
         await visit.post("/app/sign-out")
     lines = await exported(front)
@@ -61,9 +62,11 @@ async def test_each_act_of_a_person_is_in_the_log(front):
         *("decided", "job_deleted"),
         *("key_created", "key_limited", "key_revoked", "tenant_limited"),
         *("webhook_created", "webhook_deleted", "fleet_changed"),
-        *("sign_in_link_created", "signed_in", "signed_out"),
+        *("sign_in_link_created", "cancelled", "signed_in", "signed_out"),
     ]
-    assert {entry["actor"]["key_id"] for entry in entries} == {"configured"}
+    assert [entry["actor"] for entry in entries] == [
+        {"name": "development", "key_id": "configured", "person": "development"}
+    ] * len(entries)
     assert entries[3]["data"]["max_cost_usd_per_day"] == "1.50"
     assert entries[6]["data"] == entries[7]["data"]
     assert entries[6]["data"].items() <= webhook.items()
