@@ -61,6 +61,7 @@ _ACTIVITIES = {
     "fetch_started": "fetches the repository",
     "setup_started": "installs the dependencies",
     "model_called": "carries out the reply of the model",
+    "step_started": "works on the step",
     "answered": "verifies the work",
     "checked": "verifies the work",
 }

@@ -82,7 +82,7 @@ _TEST_NAME = re.compile(
 _TEST_FOLDERS = frozenset({"__tests__", "spec", "test", "tests"})
 _EXPECTED_OUTPUT = re.compile(r"\.snap$|(^|/)(__snapshots__|snapshots|golden|expected)/")
 _NOTES = {
-    "binary": "binary: its content cannot be read here",
+    "binary": "binary: it has no lines to compare",
     "executable": "can be executed now",
     "not executable": "cannot be executed any more",
     "new executable": "new file that can be executed",

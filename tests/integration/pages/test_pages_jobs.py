@@ -6,7 +6,7 @@ import asyncio
 import html
 import re
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -134,6 +134,16 @@ async def test_a_job_is_retried_with_other_terms(front):
         assert refused.status_code == 422
 
 
+async def test_the_list_names_the_person_who_approved_and_the_override(front):
+    lease = await front.claim(await front.submit("begin"))
+    overridden = replace(RESULT, approved_by="Ada", override=True)
+    done(await front.services.operations.succeed(lease, overridden, "did it"))
+    async with visiting(front.app) as visit:
+        html = (await visit.get("/app")).text
+    assert "approved by Ada" in html
+    assert '<span class="warn">override</span>' in html
+
+
 async def test_the_page_of_a_finished_job_has_a_follow_up_and_a_fork(front):
     job_id = await front.submit("begin", model="groq:x")
     lease = await front.claim(job_id)
@@ -145,7 +155,7 @@ async def test_the_page_of_a_finished_job_has_a_follow_up_and_a_fork(front):
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}")).text
         assert len(set(re.findall(r' id="([^"]+)"', html))) == html.count(' id="'), "unique ids"
-        assert '<option value="1">those that revision 1 left</option>' in html
+        assert '<option value="1">as revision 1 left them</option>' in html
         sent = await visit.post(f"/app/jobs/{job_id}/follow-up", data={"task": "go on\r\n"})
         follow_up = await front.job(sent.headers["hx-redirect"].rpartition("/")[2])
         assert (follow_up["conversation_id"], follow_up["spec"]["task"]) == (job_id, "go on")

@@ -227,7 +227,7 @@ def test_the_best_result_of_a_failed_job_is_marked_as_such():
     assert "<li>the best result so far, not approved</li>" in html
     assert "<p>42</p>" in panel("says", record)
     html = panel("evidence", record)
-    assert "Not verified</span> <code>pytest -q</code>" in html
+    assert "Not verified:</span> <code>pytest -q</code>" in html
     assert "<code>b.py</code> made unloadable: " in html
     assert "the verification still passes" in html
     assert "1 passed" in html
@@ -239,7 +239,7 @@ def test_how_much_a_verification_distinguishes_is_shown():
         "evidence", a_record(review=None, result=Result("42", "ada", verification=verification))
     )
     for part in (
-        '<span class="warn">Verified only by itself</span> <code>pytest -q</code>',
+        '<span class="warn">Verified only by itself:</span> <code>pytest -q</code>',
         '<span class="quiet">, exit code only</span>',
         '<details class="said verification" open>',
         '<span class="warn">7 of 8 small changes noticed; 12 not tried for lack of time</span>',
@@ -265,7 +265,7 @@ def test_a_verification_by_the_checks_counts_them():
     verification |= {"problem": None, "own_word": False, "experiments": [experiment]}
     result = Result("42", "ada", checks=checks, verification=verification)
     html = panel("evidence", a_record(review=None, result=result))
-    assert 'Verified</span> <span class="quiet">3 of 3 acceptance checks passed</span>' in html
+    assert 'Verified:</span> <span class="quiet">3 of 3 acceptance checks passed</span>' in html
     assert "made unloadable: " in html
     assert "the checks fail, as they should" in html
 
@@ -274,7 +274,7 @@ def test_a_review_shows_the_verification_instead_of_unproven_claims():
     payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
     review_payload = {**payload, "unproven": VERIFIED["problem"], "verification": VERIFIED}
     html = panel("evidence", a_record(review=Review("r1", ReviewKind.REVIEW, review_payload)))
-    assert "Not verified</span> <code>pytest -q</code>" in html
+    assert "Not verified:</span> <code>pytest -q</code>" in html
     assert "<strong>No evidence.</strong>" not in html
     older = {**payload, "unproven": "nothing has run"}
     html = panel("evidence", a_record(review=Review("r1", ReviewKind.REVIEW, older)))
@@ -366,6 +366,7 @@ def test_each_form_works_without_scripts():
     ("kind", "activity"),
     [
         ("started", "waits for a reply of a model"),
+        ("step_started", "works on the step"),
         ("model_called", "carries out the reply of the model"),
         ("answered", "verifies the work"),
     ],

@@ -24,7 +24,8 @@ addEventListener("DOMContentLoaded", () => {
   const theme = EditorView.theme({
     "&": { color: "var(--text)", backgroundColor: "var(--panel)", border: "1px solid var(--line-strong)", maxHeight: "70vh" },
     ".cm-scroller": { fontFamily: "var(--mono)", fontSize: "0.8125rem", lineHeight: "1.55" },
-    ".cm-content": { caretColor: "var(--text)" },
+    ".cm-content": { caretColor: "var(--text)", minHeight: "16rem" },
+    ".cm-gutter": { minHeight: "16rem" },
     ...Object.fromEntries(["text", "note", "number", "word"].map((kind) => [`.c-${kind}`, { color: `var(--c-${kind})` }])),
     ".cm-gutters": { color: "var(--quiet)", backgroundColor: "var(--sunk)", border: "0" },
   });
