@@ -142,6 +142,8 @@ def parse_smtp(text: str) -> SmtpAddress:
     if parts.path.strip("/") or parts.query:
         raise AddressError("the address of a mail server has no path and no options")
     username, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if not (username + password).isascii():  # smtplib sends no others
+        raise AddressError("the user name and the password of a mail server are ASCII")
     port = _port(parts) or (465 if tls else 587)
     return SmtpAddress(_host(parts), port, tls, username, password)
 

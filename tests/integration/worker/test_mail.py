@@ -150,6 +150,7 @@ async def test_a_mail_server_that_hangs_is_abandoned(service: JobService, box: M
         ({"smtp_url": "smtp://mail.example"}, "go together"),
         ({"smtp_url": "smtp://mail.example/x", "smtp_from": "a@b.example"}, "no path"),
         ({"smtp_url": "http://mail.example", "smtp_from": "a@b.example"}, "smtps:// or smtp://"),
+        ({"smtp_url": "smtps://me:p%C3%A4ss@m", "smtp_from": "a@b.example"}, "ASCII"),
         ({"smtp_url": "smtps://m", "smtp_from": "a@b.example\nBcc: c@d.example"}, "mail address"),
         ({"webhook_url": "mailto:a@b.example", "webhook_secret": None}, "`email` goes with mailto"),
         (
