@@ -84,6 +84,23 @@ class Site:
 
         return alone(work())
 
+    def changed(self, path: str, text: str) -> str:
+        """A job that waits for a decision about a new file. Returns its id."""
+
+        async def work():
+            async with started(self._settings) as front:
+                services, job_id = front.services, await front.submit(review=True)
+                lease = await front.claim(job_id)
+                digest = await manifest.save(services.blobs, {path: text.encode()})
+                writes = Writes(workspace=digest, blobs=[digest])
+                await services.store.write(job_id, lease.epoch, writes)
+                payload = {"plan": ["one"], "answer": "42", "runs": [], "unproven": None}
+                review = Review("r1", ReviewKind.REVIEW, payload, await services.store.now())
+                done(await services.operations.pause(lease, review))
+                return job_id
+
+        return alone(work())
+
     def put(self, path: str, text: str) -> None:
         """Make the workspace of the job one file. Its next review has a suggestion on line 30."""
 
@@ -312,4 +329,27 @@ def test_a_suggestion_keeps_its_indentation_and_is_applied_at_once(site):
         assert after == f"{before}  # first"
         assert text.split("\n")[number + 1] == "    pass"
         assert text.split("\n")[30] == "    return 0"
+        assert visitor.wrong == []
+
+
+def test_a_suggestion_has_the_line_of_the_file(site):
+    job_id = site.changed("a.md", "one\r\n```\r\ntwo\u200b\r\n")
+    with launched() as browser, visiting(browser, site.url) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}/changes")
+        lines = page.locator('details[data-path="a.md"] .d-added')
+        suggest = page.get_by_role("button", name="Suggest a change")
+        for number, words in enumerate(("!", "python")):
+            lines.nth(number).click(position={"x": 4, "y": 8})
+            suggest.click()
+            page.keyboard.press("ArrowUp")
+            page.keyboard.press("End")
+            page.keyboard.type(words)
+            page.keyboard.press("Control+Enter")
+        lines.nth(2).click(position={"x": 4, "y": 8})
+        expect(page.get_by_role("button", name="Add the comment")).to_be_visible()
+        expect(suggest).to_have_count(0)
+        page.get_by_role("button", name="Apply the suggestions").click()
+        page.wait_for_url(f"**/app/jobs/{job_id}")
+        assert site.edited(job_id) == {"a.md": "one!\r\n```python\r\ntwo\u200b\r\n"}
         assert visitor.wrong == []

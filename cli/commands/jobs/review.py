@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +119,7 @@ def review_command(
             "comments": [_comment(comment) for comment in comments] or None,
         }
         if files:
-            decision["files"] = {
-                path: edited_file(service, job_id, path, local if is_local else None)
-                for path, is_local, local in (file.partition("=") for file in files)
-            }
+            decision |= _edit(service, job_id, files, review_id)
         if code_file or (action == "edit" and not files and not comments):
             decision["code"] = _code(service, job_id, code_file)
         fields = {name: value for name, value in decision.items() if value is not None}
@@ -131,6 +128,21 @@ def review_command(
         print_json(job)
     else:
         Screen().line("decided", f"{action}; {_state_after(action, job)}")
+
+
+def _edit(
+    service: Service, job_id: str, files: Sequence[str], review_id: str | None
+) -> dict[str, Any]:
+    """The fields of an edit of files. If an editor opens a file, the edit names the review that is
+    open before, so that it overwrites no later work."""
+    if review_id is None and any("=" not in file for file in files):
+        review = service.job(job_id)["review"]
+        review_id = review and review["id"]
+    edited = {
+        path: edited_file(service, job_id, path, local if is_local else None)
+        for path, is_local, local in (file.partition("=") for file in files)
+    }
+    return {"files": edited, "review_id": review_id}
 
 
 def _comment(text: str) -> Mapping[str, Any]:

@@ -337,7 +337,7 @@ def test_edit_opens_the_editor_on_the_complete_last_program(fettle, tiny, tmp_pa
     code = {"text": "head ... tail", "dropped_bytes": 0, "digest": "d", "href": "/runs/1/code"}
     command = {"text": "pytest -q", "dropped_bytes": 0, "digest": None}
     runs = [{"code": code, "tool": "python"}, {"code": command, "tool": "verify"}]
-    tiny.on("GET /jobs/j1", Answer(200, job(runs=runs)))
+    tiny.on("GET /jobs/j1", Answer(200, job(runs=runs, review={"id": "r1"})))
     tiny.on("GET /runs/1/code", Answer(200, "x = 1\n", {"Content-Type": "text/plain"}))
     tiny.on("POST /jobs/j1/review", Answer(200, job()))
     editor = tmp_path / "editor"
@@ -351,11 +351,14 @@ def test_edit_opens_the_editor_on_the_complete_last_program(fettle, tiny, tmp_pa
     files = ("--file", "src/a.py", "--file", f"b.py={tmp_path / 'b'}", "--file", "c.py=")
     assert fettle("review", "j1", "edit", *files)[0] == 0
     edited = {"src/a.py": "é = 2\r\nx", "b.py": "b\r\n", "c.py": None}
-    assert tiny.requests[-1].body == {"action": "edit", "files": edited}
+    assert tiny.requests[-1].body == {"action": "edit", "review_id": "r1", "files": edited}
+    assert fettle("review", "j1", "edit", "--file", "c.py=")[0] == 0
+    assert tiny.requests[-1].body == {"action": "edit", "files": {"c.py": None}}
 
 
 def test_an_edit_that_changes_no_text_is_not_sent(fettle, tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("VISUAL", "true")
+    tiny.on("GET /jobs/j1", Answer(200, job()))
     tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"x = 1"))
     (tmp_path / "binary").write_bytes(b"\xff")
     for written, message in {

@@ -6,7 +6,9 @@
   const WRITTEN = /^(\S.*?):(-?)([1-9]\d*):([^]*)$/;
 
   const FENCE = "```suggestion";
-  const CUT = / … [\d,]+ more characters$/;
+  // A line that is cut, or has spelled-out characters, is not the text of the file. Its file may end lines with \r\n.
+  const UNLIKE_FILE = / … [\d,]+ more characters$|\\(?:x[\da-f]{2}|u[\da-f]{4}|U[\da-f]{8})/;
+  const textOf = (line) => line.textContent.slice(1).replace(/\\x0d$/, "");
 
   const field = () => document.querySelector("textarea[name=comments]");
   const locationText = (path, old, line) => `${path}:${old ? "-" : ""}${line}`;
@@ -111,13 +113,14 @@
     };
     const buttons = createElement("span", "buttons");
     const suggest = () => {
-      text.value = `${text.value}\n${FENCE}\n${line.textContent.slice(1)}\n\`\`\``.trimStart();
+      const ticks = "`".repeat(Math.max(3, ...(textOf(line).match(/`+/g) ?? []).map((run) => run.length + 1)));
+      text.value = `${text.value}\n${ticks}suggestion\n${textOf(line)}\n${ticks}`.trimStart();
       text.rows = text.value.split("\n").length + 1;
       text.focus();
     };
     buttons.append(button("Add the comment", save, "button primary"), button("Back", close));
     const isCurrent = !line.matches(".d-removed, .left");
-    if (isCurrent && !CUT.test(line.textContent)) buttons.append(button("Suggest a change", suggest));
+    if (isCurrent && !UNLIKE_FILE.test(textOf(line))) buttons.append(button("Suggest a change", suggest));
     box.append(text, buttons);
     below(line).after(box);
     box.addEventListener("keydown", (event) => {
