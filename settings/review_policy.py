@@ -25,10 +25,10 @@ _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
 
 def _check_pattern(text: str) -> str:
     """The pattern in the form of `canonical_repository`. Raises ValueError."""
-    pattern = text.partition("://")[2] or text
-    if re.search(r"[@:\s]", pattern) or (pattern != "*" and "/" not in pattern.strip("/")):
+    pattern = posixpath.normpath(unquote(text.partition("://")[2] or text))
+    if re.search(r"[@:\s]", pattern) or (pattern != "*" and not pattern.find("/") > 0):
         raise ValueError("write HOST/PATH, such as git.example.org/payments/*, or *")
-    return pattern.rstrip("/").casefold().removesuffix(".git")
+    return pattern.casefold().removesuffix(".git")
 
 
 Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]

@@ -218,7 +218,9 @@ async def relabel(
 ) -> JobRecord:
     """Replace the labels of a job. Raises RefusedRequest: 404."""
     await find_job(services, caller, job_id)
-    changed = await services.operations.relabel(job_id, body.labels, Actor.of(caller))
+    changed = await services.operations.relabel(
+        job_id, list(dict.fromkeys(body.labels)), Actor.of(caller)
+    )
     if isinstance(changed, Refusal):
         raise from_refusal(changed)
     return changed

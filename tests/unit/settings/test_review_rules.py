@@ -78,6 +78,7 @@ def test_a_rule_for_repositories_leaves_other_jobs_alone(tmp_path, monkeypatch, 
         ('["group:leads", "CODEOWNERS"]', '["Ada", "ada "]', 8, "name more persons"),
         ("approvals = 2", "expires_seconds = 32000000", 7, "should be less than or equal"),
         ("https://git.example.org/p", "git@git.example.org:p", 6, "write HOST/PATH"),
+        ("https://git.example.org/p", "/p", 6, "write HOST/PATH"),
         ("leads = [", "leads = 1 #[", 2, "leads: Input should be a valid list"),
         ("[[rule]]", "[[rules]]", 4, "there is no such field; use rule, groups"),
         ("[groups]", "[groups", 1, "at line 1"),
@@ -91,6 +92,15 @@ def test_a_bad_file_is_an_error_with_line_and_remedy(tmp_path, monkeypatch, old,
     assert message.startswith("FETTLE_REVIEW_POLICY (environment): ")
     assert reason in message
     assert f"line {line}" in message
+
+
+@pytest.mark.parametrize(
+    "pattern", ["git.example.org//payments/core.GIT/", "https://GIT.example.org/./pay%6Dents/*"]
+)
+def test_no_way_to_write_a_pattern_makes_a_rule_without_effect(tmp_path, monkeypatch, pattern):
+    text = PAYMENTS.replace("https://git.example.org/payments/core.git", pattern)
+    rules = read(tmp_path, monkeypatch, text).rules_for("https://git.example.org/payments/core", ())
+    assert [rule.name for rule in rules] == ["payments"]
 
 
 def test_a_missing_file_is_an_error_and_an_empty_name_is_no_policy(tmp_path, monkeypatch):
