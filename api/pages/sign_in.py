@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from api.auth.caller import find_holder, find_key, stamp_of, try_secret
 from api.http.body import read_bytes
-from api.pages.rendering import render_page
+from api.pages.rendering import go_to, render_page
 from api.pages.session import COOKIE, Session
 from api.pages.visitor import Leaver, check_origin, find_visitor
 from api.services import Services, ServicesDep
@@ -86,11 +86,11 @@ def _link_is_used() -> Response:
 
 
 @router.post("/sign-out")
-async def sign_out(services: ServicesDep, visitor: Leaver) -> Response:
+async def sign_out(request: Request, services: ServicesDep, visitor: Leaver) -> Response:
     """End the session, including copies of its cookie."""
     await _record(services, visitor.credential, EntryKind.SIGNED_OUT, {})
     await services.sessions.end(visitor.session)
-    response = Response(status_code=204, headers={"HX-Redirect": "/app/sign-in"})
+    response = go_to(request, "/app/sign-in")
     response.delete_cookie(COOKIE, path=FRONT)
     return response
 
