@@ -1,4 +1,4 @@
-"""Several jobs beside each other: the jobs of a conversation, and jobs that are compared."""
+"""Several jobs together: the jobs of a conversation, and jobs that are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs beside each other: conversations and comparisons."""
+"""Several jobs in one answer: conversations and comparisons."""
 
 from __future__ import annotations
 

@@ -175,19 +175,19 @@ class Listing(Clock):
         sets: list[str | int] = [len(groups)]
         persons = [named_approver(key) for key in waits_for if key.startswith(PERSON)]
         marks = [NAMED, *persons] if waits_for else []
-        named = [keys.ineligible_approvers(tenant, mark) for mark in marks]
-        for group in (*groups, await self._sets_without_vote(tenant, waits_for), named):
+        approver_sets = [keys.ineligible_approvers(tenant, mark) for mark in marks]
+        for group in (*groups, await self._sets_without_vote(tenant, waits_for), approver_sets):
             sets += [len(group), *group]
         return sets
 
     async def count_ahead(self, record: JobRecord) -> int:
         """The number of its tenant's queued jobs that workers take before this queued job: those of
         a higher priority, and older ones of the same priority."""
-        own, priorities = record.spec.priority, list(Priority)
+        priority, priorities = record.spec.priority, list(Priority)
         async with self.redis.pipeline(transaction=False) as pipe:
-            for priority in priorities[: priorities.index(own)]:
-                pipe.zcard(keys.queue(record.tenant, priority))
-            pipe.zcount(keys.queue(record.tenant, own), "-inf", f"({record.created_at}")
+            for higher in priorities[: priorities.index(priority)]:
+                pipe.zcard(keys.queue(record.tenant, higher))
+            pipe.zcount(keys.queue(record.tenant, priority), "-inf", f"({record.created_at}")
             return sum(await await_redis(pipe.execute()))
 
     async def _sets_without_vote(self, tenant: str, identity_keys: Collection[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The outcome of a job, short enough to be read beside those of other jobs. Pure."""
+"""The outcome of a job, short enough for a table of several jobs. Pure."""
 
 from __future__ import annotations
 

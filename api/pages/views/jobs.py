@@ -134,8 +134,8 @@ async def _act(
             )
             return submitted.record.id
         case "add" | "remove" as action:
-            kept = [label for label in record.spec.labels if label not in labels]
-            values = {"labels": kept + (labels if action == "add" else [])}
+            remaining = [label for label in record.spec.labels if label not in labels]
+            values = {"labels": remaining + (labels if action == "add" else [])}
             body = as_request(LabelsRequest, values)
             await jobs_api.relabel(services, visitor.credential, record.id, body)
         case _:

@@ -1,4 +1,4 @@
-"""`fettle compare`: the outcomes of jobs beside each other, and the differences of their files."""
+"""`fettle compare`: the outcomes of jobs in one table, and the differences of their files."""
 
 from __future__ import annotations
 

@@ -38,11 +38,11 @@ def measure(side: Side, baseline: Side, rounds: int) -> dict[str, float]:
         for number in range(WARM_ROUNDS + rounds):
             for measured, seconds in reversed(sides) if number % 2 else sides:
                 seconds.append(measured.seconds(page))
-        here, there = (statistics.median(seconds[WARM_ROUNDS:]) for seconds in times)
+        median, baseline_median = (statistics.median(seconds[WARM_ROUNDS:]) for seconds in times)
         keys |= {
-            f"{page}_ms": round(here * 1000, 1),
-            f"{page}_baseline_ms": round(there * 1000, 1),
-            f"{page}_ratio": round(here / there, 2),
+            f"{page}_ms": round(median * 1000, 1),
+            f"{page}_baseline_ms": round(baseline_median * 1000, 1),
+            f"{page}_ratio": round(median / baseline_median, 2),
         }
     return keys
 

@@ -76,10 +76,10 @@ def start_side(
 
 
 def _start(programs: LoggedProcesses, side: str, program: LocalProgram) -> Child:
-    named = LocalProgram(
+    program_of_side = LocalProgram(
         f"{side} {program.name}", program.argv, program.env, program.tier, program.stop_seconds
     )
-    return programs.start(named)
+    return programs.start(program_of_side)
 
 
 def _fill(env: Mapping[str, str], waiting: int, events: int) -> str:
