@@ -304,7 +304,7 @@ async def test_a_missing_file_is_a_404_with_the_reason(front):
         return answer.json()["detail"]
 
     plain, waits = await front.submit(), await front.submit(repo={"url": URL})
-    assert "not on a repository" in await explain(plain)
+    assert "has changed no file" in await explain(plain)
     assert "the job is queued" in await explain(waits)
     assert "did not start from a bundle" in await explain(waits, "bundle?at=start")
     await front.finish(waits)

@@ -43,6 +43,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "cancel": ("cancel", JOB),
     "delete": ("delete", JOB),
     "retry": ("retry", JOB, "--no-wait"),
+    "fork": ("fork", JOB, "--no-wait"),
+    "compare": ("compare", JOB, "j2"),
     "rebase": ("rebase", JOB, "--no-wait"),
     "patch": ("patch", JOB),
     "apply": ("apply", JOB),
