@@ -376,7 +376,7 @@ def test_no_key_overrides_the_evidence(site, size):
         expect(remark).to_have_value(re.compile(r"a\n+"))
         remark.fill("  ")
         page.get_by_role("button", name="Approve anyway").click()
-        expect(page.locator("#notice")).to_contain_text("feedback")
+        expect(page.locator("#notice")).to_contain_text("an override needs a remark")
         assert site.call("GET", f"/jobs/{job_id}")["status"] == "awaiting_review"
         remark.fill("The exit code is meant.")
         page.get_by_role("button", name="Approve anyway").click()

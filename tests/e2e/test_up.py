@@ -141,8 +141,8 @@ def test_a_review_from_another_shell(deployment):
         watch.wait_for(f"decide: fettle review {job_id} ")
         assert deployment.json("show", job_id)["status"] == "awaiting_review"
         change = deployment.run("show", job_id).partition("\nanswer:\n")[2]
-        assert "new: binary_search.py (text/x-python, " in change
-        assert "def binary_search" in change
+        assert f"`fettle patch {job_id}` writes all of it" in change
+        assert "+def binary_search" in change
         assert f"decide with `fettle review {job_id} " in change.splitlines()[-1]
         deployment.run("review", job_id, "approve")
         assert watch.end() == 0

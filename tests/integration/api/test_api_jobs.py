@@ -242,7 +242,8 @@ async def test_cancel_is_sticky(front):
     events = await front.client.get(
         f"/jobs/{job_id}/events", headers={"Accept": "application/json"}
     )
-    assert events.json()["events"][-1]["data"] == {"by": "development"}
+    signer = {"by": "development", "key_id": "configured", "person": "development"}
+    assert events.json()["events"][-1]["data"] == signer
 
 
 async def test_a_cancelled_job_is_retried_as_a_new_job(front):
