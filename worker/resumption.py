@@ -126,19 +126,19 @@ def reopening(record: JobRecord, snapshot: StateSnapshot) -> Reopen | None:
     state = snapshot.values
     if record.inherits is None or not state:
         return None
+    needs_person = record.spec.review and not _is_decided(record, state)
     if not snapshot.tasks:
         if state["job"].get("reopened_for") == record.id:
             return None
         if state.get("approved_by") is None:
             return _with_new_revisions(record, state)
-        needs_review = record.spec.review and not _is_decided(record, state)
-        return _without_approval(record, state) if needs_review else None
+        return _without_approval(record, state) if needs_person else None
     node = snapshot.tasks[0].name
-    if node == "summarize" and record.spec.review and not _is_decided(record, state):
+    if node == "summarize" and needs_person:
         return _without_approval(record, state)
-    needs_review = node == "critic" and record.spec.review and not _is_decided(record, state)
     needs_critic = node == "review" and not record.spec.review
-    return Reopen({}, after="executor") if needs_review or needs_critic else None
+    changes_judge = (node == "critic" and needs_person) or needs_critic
+    return Reopen({}, after="executor") if changes_judge else None
 
 
 def _is_decided(record: JobRecord, state: Mapping[str, Any]) -> bool:
@@ -146,7 +146,7 @@ def _is_decided(record: JobRecord, state: Mapping[str, Any]) -> bool:
     which the present terms have to allow."""
     decisions = state.get("decisions")
     action = decisions[-1]["action"] if decisions else None
-    critic_may = record.spec.approvals == 1 and record.spec.review_rules is None
+    critic_may = not record.spec.needs_other_persons
     return action == Action.APPROVE or (action == Action.DELEGATE and critic_may)
 
 

@@ -204,7 +204,7 @@ def approver_errors(
     """The error of a job that would wait for its approval for ever: other persons than its authors
     have to approve it, the first key is one of its authors, and the first key has made, directly or
     not, each key that could approve it. `earlier` are the authors of the earlier job."""
-    if not spec.review or (spec.approvals < 2 and spec.review_rules is None):
+    if not spec.review or not spec.needs_other_persons:
         return
     if any(author.is_first_key for author in (submitter, *earlier)):
         message = (

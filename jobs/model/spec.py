@@ -157,6 +157,12 @@ class JobSpec:
         """Whether a person is asked after every run."""
         return self.review and self.pause is Pause.EVERY_RUN
 
+    @property
+    def needs_other_persons(self) -> bool:
+        """Whether only persons who are not authors of the work can approve it: two approvals are
+        needed, or a rule of the operator applies."""
+        return self.approvals > 1 or self.review_rules is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewRules:

@@ -24,10 +24,8 @@ def named_approver(identity_key: str) -> str:
 
 
 def needs_other_persons(record: JobRecord, review: Review) -> bool:
-    """Whether only persons who are not authors of the work can approve it: two approvals are
-    needed, or a rule of the operator applies."""
-    is_strict = record.spec.approvals > 1 or record.spec.review_rules is not None
-    return review.kind is ReviewKind.REVIEW and is_strict
+    """Whether `JobSpec.needs_other_persons` holds for this review."""
+    return review.kind is ReviewKind.REVIEW and record.spec.needs_other_persons
 
 
 def rules_of(record: JobRecord, review: Review) -> ReviewRules | None:
