@@ -14,7 +14,7 @@ from support.jobs.job_strategies import events, records, times
 
 from jobs.model.codec import dump, event_body, pack_event, read_event, read_record, record_fields
 from jobs.model.record import JobRecord, Lease, Result
-from jobs.model.spec import Deliver, Repo
+from jobs.model.spec import CheckSpec, Deliver, JobSpec, Repo, ReviewRules
 
 
 @given(records)
@@ -72,6 +72,40 @@ def test_a_stored_spec_has_no_defaults():
     spec = {"task": "add 1 and 1", "repo": {"url": repo.url}, "deliver": {}, "max_revisions": 0}
     assert json.loads(fields["spec"]) == spec
     assert read_record(fields) == record
+
+
+@pytest.mark.parametrize(
+    ("kind", "defaults"),
+    [
+        (
+            JobSpec,
+            {
+                "max_revisions": 3,
+                "on_exhausted": "fail",
+                "timeout_seconds": 900,
+                "priority": "normal",
+                "on_expiry": "stay",
+                "approvals": 1,
+                "repair": True,
+                "kind": "task",
+                "pause": "before_critic",
+                "evidence": "run",
+            },
+        ),
+        (ReviewRules, {"override": True}),
+        (CheckSpec, {}),
+        (Repo, {}),
+        (Deliver, {"branch": True}),
+    ],
+)
+def test_a_default_never_changes_because_stored_specs_leave_it_out(kind, defaults):
+    values = {field.name: field.default for field in dataclasses.fields(kind)}
+    filled = {
+        name: value
+        for name, value in values.items()
+        if value is not dataclasses.MISSING and value not in (None, False, ())
+    }
+    assert filled == defaults
 
 
 def test_a_lease_runs_until_the_job_is_due():
