@@ -74,6 +74,12 @@ async def require_operator(
     return caller
 
 
+def require_governor(caller: Credential, tenant: str) -> None:
+    """Raise RefusedRequest, a 403, unless the caller governs the tenant."""
+    if not caller.governs(tenant):
+        raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
+
+
 async def check_access(services: Services, credential: Credential, *scopes: Scope) -> None:
     """Check the rate limit and the scopes of a known key. Raises RefusedRequest: 403, 429."""
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from api import problems
-from api.auth.caller import Admin
+from api.auth.caller import Admin, require_governor
 from api.http.answers import as_json
 from api.http.times import check_order, to_ms
 from api.openapi import BINARY, responses
@@ -94,8 +94,7 @@ async def sealed_log(services: Services, caller: Credential, tenant: str | None)
     Raises RefusedRequest: 403; 404 if another tenant than the caller's has no log.
     """
     name = tenant or caller.tenant
-    if not caller.governs(name):
-        raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {name}")
+    require_governor(caller, name)
     if name != caller.tenant and name not in await services.store.audit.tenants():
         raise RefusedRequest(problems.NOT_FOUND, f"the tenant {name} has no audit log")
     await services.store.audit.seal(name)

@@ -9,7 +9,14 @@ import structlog
 from fastapi import APIRouter, Request, Response
 
 from api import problems
-from api.auth.caller import Admin, Operator, Overseer, configured_key, stamp_of
+from api.auth.caller import (
+    Admin,
+    Operator,
+    Overseer,
+    configured_key,
+    require_governor,
+    stamp_of,
+)
 from api.http.answers import as_json
 from api.http.body import read_json
 from api.openapi import body_responses, responses, with_body
@@ -55,8 +62,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     """
     key_request, _ = await read_json(request, KeyRequest, services.settings)
     tenant = key_request.tenant or caller.tenant
-    if not caller.governs(tenant):
-        raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
+    require_governor(caller, tenant)
     limited = (key_request.max_cost_usd_per_day, key_request.max_tokens_per_day) != (None, None)
     if limited and not caller.operates:
         raise RefusedRequest(problems.FORBIDDEN, "only the operator sets limits of a key")

@@ -12,7 +12,7 @@ import structlog
 from fastapi import APIRouter, Path, Request, Response
 
 from api import problems
-from api.auth.caller import Admin, Operator
+from api.auth.caller import Admin, Operator, require_governor
 from api.http.answers import as_json
 from api.http.body import read_json
 from api.http.field_errors import problem_of
@@ -30,7 +30,7 @@ from api.schemas.deployment import (
 from api.schemas.problem import FieldError
 from api.services import ServicesDep
 from jobs.audit.entries import Actor
-from jobs.model.credentials import Credential, new_id
+from jobs.model.credentials import new_id
 from jobs.store.redis_store import RedisStore
 from jobs.store.webhooks import MOST_WEBHOOKS
 from jobs.store.webhooks import Webhook as StoredWebhook
@@ -56,7 +56,7 @@ Tenant = Annotated[str, Path(pattern=patterns.TENANT)]
 )
 async def list_webhooks(tenant: Tenant, services: ServicesDep, caller: Admin) -> Response:
     """The webhooks of your tenant; for the operator, of any tenant."""
-    _check_governs(caller, tenant)
+    require_governor(caller, tenant)
     webhooks = await services.store.webhooks.of_tenant(tenant)
     return as_json(
         WebhookList(webhooks=[Webhook(**webhook.public_fields) for webhook in webhooks.values()])
@@ -80,7 +80,7 @@ async def create(
     Only the operator's key may name a `mailto:` address, or an address of an intranet (with
     `FETTLE_WEBHOOK_PRIVATE`).
     """
-    _check_governs(caller, tenant)
+    require_governor(caller, tenant)
     body, _ = await read_json(request, WebhookRequest, services.settings)
     if body.format == "email" and not caller.operates:
         detail = "only the operator's key may send e-mail: ask the operator to make this webhook"
@@ -111,18 +111,13 @@ async def create(
 )
 async def delete(tenant: Tenant, webhook_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Delete a webhook at once. Its messages that have not arrived are dropped."""
-    _check_governs(caller, tenant)
+    require_governor(caller, tenant)
     webhook = (await services.store.webhooks.of_tenant(tenant)).get(webhook_id)
     if webhook is None:
         raise RefusedRequest(problems.NOT_FOUND, "the tenant has no webhook with this id")
     await services.credentials.remove_webhook(tenant, webhook, Actor.of(caller))
     log.info("webhook deleted", webhook=webhook_id, webhook_tenant=tenant)
     return Response(status_code=204)
-
-
-def _check_governs(caller: Credential, tenant: str) -> None:
-    if not caller.governs(tenant):
-        raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
 
 
 @router.get(
