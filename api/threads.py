@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api import problems
+from api.changes import compare_jobs
 from api.problems import RefusedRequest
 from api.services import Services, find_job, fleet_for
 from jobs.model.credentials import Credential
@@ -14,21 +15,22 @@ from jobs.model.record import JobRecord
 from jobs.store import JobPage
 from jobs.view.job import render_job, render_summary
 from jobs.view.outcome import outcome_of
+from jobs.view.patch import PatchFile
 
 
 async def load_jobs(services: Services, records: Sequence[JobRecord]) -> list[dict[str, Any]]:
     """The jobs in the form of `render_job`, each with its `outcome` in the form of
     `api.schemas.outcome`."""
     store, fleet = services.store, await fleet_for(services, records)
-    works = [
-        (record, await store.events(record.id), await store.charges(record.id))
-        for record in records
-    ]
-    now = await store.now()
+    events_of_jobs, charges_of_jobs, now = await asyncio.gather(
+        asyncio.gather(*(store.events(record.id) for record in records)),
+        asyncio.gather(*(store.charges(record.id) for record in records)),
+        store.now(),
+    )
 
     def render() -> list[dict[str, Any]]:
         jobs = []
-        for record, events, charges in works:
+        for record, events, charges in zip(records, events_of_jobs, charges_of_jobs, strict=True):
             job = render_job(record, events, charges, now, fleet)
             links = {"self": f"/jobs/{record.id}"}
             outcome = {**render_summary(record, charges, now, fleet), **outcome_of(job)}
@@ -44,6 +46,14 @@ async def find_compared_jobs(services: Services, caller: Credential, ids: str) -
         (await find_job(services, caller, job_id)).record
         for job_id in dict.fromkeys(ids.split(","))
     ]
+
+
+async def compare_with_first(
+    services: Services, records: Sequence[JobRecord]
+) -> list[tuple[JobRecord, Sequence[PatchFile], str]]:
+    """Each job but the first, with the files that differ from those of the first, and the reason if
+    they cannot be compared. Raises BlobMissing."""
+    return [(record, *await compare_jobs(services, records[0], record)) for record in records[1:]]
 
 
 async def find_conversation(

@@ -8,12 +8,11 @@ from fastapi import APIRouter, Query, Response
 
 from api import problems
 from api.auth.caller import Reader
-from api.changes import compare_jobs
 from api.http.answers import as_json
 from api.openapi import responses
 from api.schemas.outcome import ComparedFile, Comparison, Difference, Outcome
 from api.services import ServicesDep
-from api.threads import find_compared_jobs, load_jobs
+from api.threads import compare_with_first, find_compared_jobs, load_jobs
 from jobs.view.patch import PatchFile
 
 router = APIRouter(tags=["jobs"])
@@ -37,13 +36,12 @@ JobIds = Annotated[
 async def compare(jobs: JobIds, services: ServicesDep, caller: Reader) -> Response:
     """Verdict, checks, cost, running time and model calls of each job, and how the present files of
     each differ from those of the first."""
-    first, *others = records = await find_compared_jobs(services, caller, jobs)
+    records = await find_compared_jobs(services, caller, jobs)
     outcomes = [Outcome(**job["outcome"]) for job in await load_jobs(services, records)]
-    differences = []
-    for other in others:
-        files, problem = await compare_jobs(services, first, other)
-        compared_files = [_compared_file(file) for file in files]
-        differences.append(Difference(job_id=other.id, files=compared_files, problem=problem))
+    differences = [
+        Difference(job_id=record.id, files=list(map(_compared_file, files)), problem=problem)
+        for record, files, problem in await compare_with_first(services, records)
+    ]
     return as_json(Comparison(jobs=outcomes, differences=differences))
 
 

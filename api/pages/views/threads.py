@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.changes import compare_jobs
 from api.pages.format.job_view import with_optional_values
 from api.pages.format.patch import render_patch
 from api.pages.format.strip import strip_of
@@ -21,7 +20,12 @@ from api.routes.conversations import ConversationId
 from api.schemas.job_request import ForkRequest, JobRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
-from api.threads import find_compared_jobs, find_conversation, load_jobs
+from api.threads import (
+    compare_with_first,
+    find_compared_jobs,
+    find_conversation,
+    load_jobs,
+)
 
 router = APIRouter()
 
@@ -58,10 +62,9 @@ async def compare(services: ServicesDep, visitor: Reader, jobs: JobIds | None = 
     """The outcomes of jobs, and the differences of their files."""
     records = await find_compared_jobs(services, visitor.credential, jobs) if jobs else []
     differences = []
-    for other in records[1:]:
-        files, problem = await compare_jobs(services, records[0], other)
+    for record, files, problem in await compare_with_first(services, records):
         rendered = await asyncio.to_thread(render_patch, files)
-        differences.append({"job_id": other.id, "problem": problem, "files": rendered["files"]})
+        differences.append({"job_id": record.id, "problem": problem, "files": rendered["files"]})
     return await render_page_in_thread(
         "compare.html",
         visitor,
