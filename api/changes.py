@@ -203,13 +203,15 @@ async def _changed_in_repository(
 ) -> Sequence[PatchFile] | None:
     """The files that differ. The version of a file that is not changed is in the commit only: if it
     is the older version, the newer patch has its lines; else the file is `unread`."""
-    earlier, later = [await _parsed(blobs, work.patch) if work.patch else () for work in (old, new)]
-    if earlier is None or later is None:
+    old_files, new_files = [
+        await _parsed(blobs, work.patch) if work.patch else () for work in (old, new)
+    ]
+    if old_files is None or new_files is None:
         return None
     before, after = _recorded_paths(old.workspace), _recorded_paths(new.workspace)
     unchanged = {
         file.path: replace(file, notes=(), insertions=0, deletions=0, rows=(), unread=unread)
-        for file in earlier
+        for file in old_files
         if file.path not in after and not _ADDED.match(" ".join(file.notes))
     }
     paths = before - unchanged.keys()
@@ -218,7 +220,8 @@ async def _changed_in_repository(
         return None
     files = [*(file for file, _ in compared), *unchanged.values()]
     return sorted(
-        [*files, *(file for file in later if file.path not in before)], key=lambda file: file.path
+        [*files, *(file for file in new_files if file.path not in before)],
+        key=lambda file: file.path,
     )
 
 

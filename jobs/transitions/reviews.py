@@ -209,11 +209,11 @@ def vote_refusal(
     if MADE_FOR_ANOTHER in same_person:
         detail = f"{same_person[MADE_FOR_ANOTHER]}: {_MADE_FOR_ANOTHER}"
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
-    needed = approvals_needed(record, review)
-    others = {1: "another person has", 2: "two others have"}.get(needed, f"{needed} others have")
-    edited = f"submitted an earlier try or edited the code: {others} to approve it"
+    count = approvals_needed(record, review)
+    remedy = {1: "another person has", 2: "two others have"}.get(count, f"{count} others have")
+    edited = f"submitted an earlier try or edited the code: {remedy} to approve it"
     for code, signers, deed in (
-        ("own_approval", (_submitter(record),), f"submitted this job: {others} to approve it"),
+        ("own_approval", (_submitter(record),), f"submitted this job: {remedy} to approve it"),
         ("own_approval", record.authors, edited),
         ("voted_already", _voters(review), _VOTED),
     ):
@@ -260,8 +260,8 @@ def ineligible_approvers(record: JobRecord) -> frozenset[str]:
         return frozenset()
     signers = (*list_authors(record), *_voters(review))
     identity_keys = (mark for signer in signers for mark in signer.identity_keys)
-    named = list_named_approvers(record, review)
-    return frozenset({MADE_FOR_ANOTHER, *identity_keys, *named})
+    approver_marks = list_named_approvers(record, review)
+    return frozenset({MADE_FOR_ANOTHER, *identity_keys, *approver_marks})
 
 
 def _voters(review: Review) -> tuple[Signer, ...]:

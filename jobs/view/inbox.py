@@ -72,7 +72,7 @@ def next_after(
     if no other review waits.
 
     `decided`: the review as it was before the decision."""
-    others = [entry for entry in waiting if entry.job_id != decided.job_id]
+    remaining = [entry for entry in waiting if entry.job_id != decided.job_id]
     position = order.position(decided)
-    following = (entry for entry in others if order.position(entry) > position)
-    return next(following, others[0] if others else None)
+    following = (entry for entry in remaining if order.position(entry) > position)
+    return next(following, remaining[0] if remaining else None)

@@ -98,8 +98,8 @@ def _view_cell(cell: Mapping[str, Any], language: str) -> Iterator[Markup]:
     for output in cell.get("outputs", ()):
         data = output.get("data", {})
         text = output.get("text") or data.get("text/plain") or output.get("traceback") or ""
-        others = [f"\n({kind}: see the file)" for kind in data if kind != "text/plain"]
-        yield _BLOCK.format("output", printed("".join([*text, *others])))
+        other_kinds = [f"\n({kind}: see the file)" for kind in data if kind != "text/plain"]
+        yield _BLOCK.format("output", printed("".join([*text, *other_kinds])))
 
 
 _VIEWS: Final[Mapping[str, Callable[[str], FileView]]] = {
