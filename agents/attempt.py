@@ -13,7 +13,7 @@ from langchain_core.messages import ToolMessage
 
 from agents.models.call_context import TokenListener
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds, Cancel, Events, Journal, Workspace
+from agents.ports import Bounds, Cancel, Events, Journal, TextMerge, Workspace
 from agents.ports.checks import Checks
 from agents.ports.environment import SandboxEnvironment
 from agents.ports.network import Pages
@@ -131,5 +131,7 @@ class Ports:
     """The job's acceptance checks. They run over copies and are never put into its workspace."""
     redaction: Redaction | None = None
     """Removes secrets from the job's recording; None: it is not recorded."""
+    merge_texts: TextMerge | None = None
+    """Merges the changes of parallel steps in one file. None: such changes conflict."""
     tokens: TokenStreams | None = None
     """Receives the models' replies while they are streamed."""

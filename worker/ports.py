@@ -83,6 +83,7 @@ class PortsBuilder:
             pages=context.tools.pages,
             checks=await self._checks(),
             redaction=context.files.recordings.of(record),
+            merge_texts=context.files.repositories.merge_texts,
             tokens=context.models.live_tokens.of(record.id),
         )
         return await with_routed_models(

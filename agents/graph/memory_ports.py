@@ -225,6 +225,10 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         return self._loaded(digest) if digest else {}
 
+    async def version(self, path: str) -> Version | None:
+        """See `agents.ports.Workspace`."""
+        return self._manifest.get(path)
+
     def fork(self) -> MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         copy = MemoryWorkspace(self._record)

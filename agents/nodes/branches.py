@@ -17,7 +17,13 @@ from agents.calls.journal import finished_call, journaled
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.executor import task_request
 from agents.parallel.branches import Branch, branch_ports, emit_started
-from agents.parallel.merging import MergedFiles, join_context, merge_branches
+from agents.parallel.merging import (
+    MergedFiles,
+    combine_modes,
+    find_texts,
+    join_context,
+    merge_branches,
+)
 from agents.paths import exceeded_limit, own_files
 from agents.ports import Artifact, Event, Finished, Version, Workspace
 from agents.prompts import Prompt, prompt
@@ -100,8 +106,11 @@ def _failed(runs: list[Run]) -> str | None:
 
 @dataclass(slots=True)
 class Gathered:
-    """The merged files of the branches that fit into one workspace."""
+    """The merged files of the branches that fit into one workspace. Only paths that a branch or
+    the state before the wave has changed are compared, not all files of a repository."""
 
+    before: Mapping[str, Version]
+    """The versions of these paths before the wave."""
     merged: MergedFiles
     steps: list[int] = field(default_factory=list)
     left_out: list[dict[str, Any]] = field(default_factory=list)
@@ -149,13 +158,22 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
 async def _gather(ports: Ports, base: str | None, workspaces: Mapping[int, str | None]) -> Gathered:
     """The branches that fit into one workspace, in the order of their steps."""
-    base_files, sizes = await _files(ports.workspace, base)
-    gathered = Gathered(merge_branches(base_files, {}))
+    start = await _checked_out(ports.workspace, base)
+    branches = {
+        step: await _checked_out(ports.workspace, digest)
+        for step, digest in sorted(workspaces.items())
+    }
+    paths = sorted({*start.changed()}.union(*(branch.changed() for branch in branches.values())))
+    before, sizes = await _versions(start, paths)
+    gathered = Gathered(before, merge_branches(before, {}))
     fitting: dict[int, Mapping[str, Version]] = {}
-    for step, workspace in sorted(workspaces.items()):
-        files, more_sizes = await _files(ports.workspace, workspace)
+    for step, branch in branches.items():
+        files, more_sizes = await _versions(branch, paths)
         sizes |= more_sizes
-        candidate = merge_branches(base_files, {**fitting, step: files})
+        candidates = {**fitting, step: files}
+        texts, text_sizes = await _merge_texts(ports, before, candidates)
+        candidate = merge_branches(before, candidates, texts, start.list())
+        sizes |= text_sizes
         after = {path: sizes[content] for path, content in candidate.files.items()}
         if reason := exceeded_limit({}, after, ports.limits):
             gathered.left_out.append({"step": step, "why": reason})
@@ -166,21 +184,46 @@ async def _gather(ports: Ports, base: str | None, workspaces: Mapping[int, str |
     return gathered
 
 
-async def _files(
-    workspace: Workspace, at: str | None
-) -> tuple[Mapping[str, Version], dict[Version, int]]:
-    """The files and links of a workspace digest, and the size of each version in bytes."""
+async def _checked_out(workspace: Workspace, digest: str | None) -> Workspace:
     copy = workspace.fork()
-    await copy.checkout(at)
-    files, sizes = await copy.manifest(at), copy.list()
-    return files, {
-        version: sizes.get(path, len(version.target or "")) for path, version in files.items()
+    await copy.checkout(digest)
+    return copy
+
+
+async def _versions(
+    workspace: Workspace, paths: Sequence[str]
+) -> tuple[dict[str, Version], dict[Version, int]]:
+    """The files and links of a workspace at these paths, and the size of each version in bytes."""
+    versions = {path: await workspace.version(path) for path in paths}
+    present = {path: version for path, version in versions.items() if version is not None}
+    sizes = workspace.list()
+    return present, {
+        version: sizes.get(path, len(version.target or "")) for path, version in present.items()
     }
+
+
+async def _merge_texts(
+    ports: Ports, before: Mapping[str, Version], branches: Mapping[int, Mapping[str, Version]]
+) -> tuple[dict[str, Version], dict[Version, int]]:
+    """The texts that several branches changed in different lines, combined, by path; and their
+    sizes in bytes."""
+    workspace, combined, sizes = ports.workspace, dict[str, Version](), dict[Version, int]()
+    if ports.merge_texts is None:
+        return combined, sizes
+    for path, versions in find_texts(before, branches).items():
+        old, first, *later = [await workspace.stored(version.digest) for version in versions]
+        merged: bytes | None = first
+        for text in later:
+            merged = None if merged is None else await ports.merge_texts(old, merged, text)
+        if merged is not None:
+            version = Version(await workspace.keep(merged), combine_modes(versions))
+            combined[path], sizes[version] = version, len(merged)
+    return combined, sizes
 
 
 async def _write_merged(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
     """Write the merged files to the workspace; returns the data of the event `merged`."""
-    files_before, files_after = await workspace.manifest(workspace.digest), gathered.merged.files
+    files_before, files_after = gathered.before, gathered.merged.files
     changed = [path for path, content in files_after.items() if files_before.get(path) != content]
     deleted = frozenset(files_before.keys() - files_after.keys())
     artifacts: Sequence[Artifact] = ()
@@ -196,6 +239,7 @@ async def _write_merged(workspace: Workspace, gathered: Gathered) -> dict[str, A
         "steps": gathered.steps,
         "files": sorted({*changed, *deleted}),
         "conflicts": [conflict.fields() for conflict in gathered.merged.conflicts],
+        "combined": gathered.merged.combined,
         "left_out": gathered.left_out,
         "artifacts": [artifact.fields() for artifact in artifacts],
     }

@@ -4,20 +4,21 @@
 |---|---|
 | changed, made or removed by one branch | as in that branch |
 | changed by several, to the same bytes (or removed by all of them) | that |
+| a text that several changed in different lines | the combined text, if the caller has merged it |
 | changed by several to different bytes | a conflict: the first version stays, the others become copies next to it |
 | removed by one and changed by another | a conflict: the changed version stays |
 | made where another branch made a directory | a conflict: the directory stays, the file becomes a copy next to it |
 
 No bytes of a branch are lost, and the order of the branches matters to the names of copies only.
-Files are not merged line by line: two separate changes can still break each other, and only a run
-shows that.
+Two changes of different lines can still break each other, and only a run shows that.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from agents.paths import LONGEST_PATH
@@ -58,21 +59,37 @@ class MergedFiles:
 
     files: dict[str, Version]
     conflicts: list[Conflict] = field(default_factory=list)
+    combined: list[str] = field(default_factory=list)
+    """The paths of texts that have the changes of several branches."""
 
 
-def merge_branches(base: Manifest, branches: Mapping[int, Manifest]) -> MergedFiles:
-    """The files of all `branches` (by step number), which started from `base`."""
+NO_TEXTS: Mapping[str, Version] = MappingProxyType({})
+
+
+def merge_branches(
+    base: Manifest,
+    branches: Mapping[int, Manifest],
+    texts: Mapping[str, Version] = NO_TEXTS,
+    existing_paths: Iterable[str] = (),
+) -> MergedFiles:
+    """The files of all `branches` (by step number), which started from `base`. `texts` are the
+    combined versions of texts that several branches changed, see `find_texts`. No copy gets one of
+    the `existing_paths`."""
     ordered = dict(sorted(branches.items()))
     result = MergedFiles({})
     paths = set(base).union(*ordered.values())
-    used_names = paths | _folders(paths)
+    used_names = paths.union(existing_paths)
+    used_names |= _folders(used_names)
     conflicting: dict[str, dict[int, Version | None]] = {}
     for path in sorted(paths):
         old = base.get(path)
         changes = {step: files.get(path) for step, files in ordered.items()}
         changes = {step: new for step, new in changes.items() if new != old}
         versions = set(changes.values())
-        if len(versions) > 1:
+        if len(versions) > 1 and path in texts:
+            result.files[path] = texts[path]
+            result.combined.append(path)
+        elif len(versions) > 1:
             conflicting[path] = changes
         elif (version := versions.pop() if versions else old) is not None:
             result.files[path] = version
@@ -81,6 +98,27 @@ def merge_branches(base: Manifest, branches: Mapping[int, Manifest]) -> MergedFi
     for path in sorted(result.files.keys() & _folders(result.files)):
         _move_aside(result, path, ordered, used_names)
     return result
+
+
+def find_texts(base: Manifest, branches: Mapping[int, Manifest]) -> dict[str, list[Version]]:
+    """The files of `base` that several branches changed in different ways and that no branch
+    removed: by path, the version in `base`, and then the different versions of the branches. They
+    can be merged line by line if they are texts."""
+    candidates: dict[str, list[Version]] = {}
+    for path, old in base.items():
+        versions = dict.fromkeys(files.get(path) for _, files in sorted(branches.items()))
+        changes = [version for version in versions if version != old]
+        files = [version for version in changes if version and version.target is None]
+        if old.target is None and len(changes) > 1 and len(files) == len(changes):
+            candidates[path] = [old, *files]
+    return candidates
+
+
+def combine_modes(versions: Sequence[Version]) -> bool | None:
+    """Whether the combined file can be executed: as in a branch that changed it. The first of the
+    `versions` is the version before the branches."""
+    old, *branches = (version.executable for version in versions)
+    return next((mode for mode in branches if mode != old), old)
 
 
 def _keep_versions(

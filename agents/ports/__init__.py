@@ -147,6 +147,15 @@ class Version(NamedTuple):
     target: str | None = None
 
 
+class TextMerge(Protocol):
+    """Merges two changes of a text line by line."""
+
+    async def __call__(self, base: bytes, first: bytes, second: bytes) -> bytes | None:
+        """`base` with the changes of both; None if the changes conflict, or if a file is no
+        text."""
+        ...
+
+
 class Workspace(Protocol):
     """The job's files. One writer at a time: tool calls are ordered by `Ports.sequencer`.
 
@@ -218,7 +227,13 @@ class Workspace(Protocol):
         ...
 
     async def manifest(self, digest: str | None) -> Mapping[str, Version]:
-        """The files and links of the workspace at `digest`, by path."""
+        """The files and links of the workspace at `digest`, by path. Unchanged files of the job's
+        repository are left out; see `version`."""
+        ...
+
+    async def version(self, path: str) -> Version | None:
+        """The present file or link at a path, also if it is an unchanged file of the job's
+        repository; None if there is no such file or link. `stored` returns its bytes."""
         ...
 
     def fork(self) -> Workspace:

@@ -110,6 +110,8 @@ def merged_parts(data: Data, _detail: object) -> Iterator[Part]:
     """The merged files of the branches: their number, and the conflicts."""
     steps = ", ".join(str(step) for step in data["steps"])
     yield Line("merged", f"{plural(len(data['files']), 'file')} of steps {steps}")
+    for path in data.get("combined", ()):
+        yield Line("merged", printable(f"{visible_path(path)} has the lines of several steps"))
     for conflict in data["conflicts"]:
         copies = ", ".join(map(visible_path, conflict["copies"]))
         copies_text = f"; {copies} next to it" if copies else ""

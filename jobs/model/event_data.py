@@ -149,6 +149,8 @@ class MergedData(TypedDict):
     files: list[str]
     """The paths that the merge wrote or removed."""
     conflicts: list[ConflictData]
+    combined: NotRequired[list[str]]
+    """The texts in which several branches changed different lines. Older events lack it."""
     left_out: list[LeftOutData]
     artifacts: list[ArtifactData]
 

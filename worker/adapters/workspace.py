@@ -233,10 +233,24 @@ class ManifestWorkspace:
         links = {path: Version("", target=target) for path, target in manifest.links.items()}
         return {**files, **links}
 
+    async def version(self, path: str) -> Version | None:
+        """See agents.ports.Workspace."""
+        manifest, base = self._manifest, self._base
+        if (entry := manifest.files.get(path)) is not None:
+            return Version(entry.digest, entry.executable)
+        target = manifest.links.get(path)
+        if target is None and base is not None and path not in manifest.removed:
+            target = base.links.get(path)
+        if target is not None:
+            return Version("", target=target)
+        content = await self.read(path)
+        return None if content is None else Version(await self._blobs.put(content))
+
     def fork(self) -> ManifestWorkspace:
         """See agents.ports.Workspace."""
         copy = ManifestWorkspace(self._blobs, self._manifest, self._digest, self._base)
         copy._contents = self._contents  # all workspaces can share bytes by digest
+        copy._installed = self._installed
         return copy
 
     async def checkout(self, digest: str | None) -> None:

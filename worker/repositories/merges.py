@@ -1,4 +1,5 @@
-"""Merges a change of one commit onto another commit, in a scratch repository.
+"""Merges: a change of one commit onto another commit, in a scratch repository; and two changes of
+one text.
 
 Git merges trees: it does not need the history between the two commits, so a shallow mirror is
 enough. Git starts no program for a merge: merge drivers come from a configuration, and the scratch
@@ -13,8 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from sandbox.protocol import MIB
+from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused, printable
-from worker.repositories.git import Git, version
+from worker.repositories.folders import RepositoryFolders
+from worker.repositories.git import Git, GitFailed, program, version
+from worker.repositories.mirrors import process
 from worker.repositories.patches import Signature, identity
 
 OLDEST = (2, 38)
@@ -25,6 +30,10 @@ _CONFLICTS = 1
 _OURS, _THEIRS = "2", "3"
 _EXECUTABLE, _LINK, _REMOVED = "100755", "120000", "000000"
 _FILES = ("100644", _EXECUTABLE, _LINK)
+MOST_TEXT_BYTES = 4 * MIB
+"""Larger files are not merged line by line."""
+_CONFLICTING_TEXTS = range(1, 128)
+"""The exit codes of `git merge-file` for conflicts: their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +120,30 @@ def _compared(rows: bytes) -> Iterator[tuple[str, _Blob]]:
     for row in fields:
         _, mode, _, oid, _ = row.decode().split()
         yield os.fsdecode(next(fields)), _Blob(mode, oid)
+
+
+async def merge_texts(
+    folders: RepositoryFolders,
+    settings: RepositorySettings,
+    base: bytes,
+    first: bytes,
+    second: bytes,
+) -> bytes | None:
+    """See `agents.ports.TextMerge`. Raises RepositoryUnavailable."""
+    texts = {"first": first, "base": base, "second": second}
+    if program() is None or any(
+        b"\0" in text or len(text) > MOST_TEXT_BYTES for text in texts.values()
+    ):
+        return None
+    async with folders.workshop() as (workshop, lock):
+        for name, text in texts.items():
+            await asyncio.to_thread((workshop / name).write_bytes, text)
+        git = process(workshop / "none", settings, lock)  # git reads no repository for a text
+        most = sum(map(len, texts.values()))
+        arguments = ("merge-file", "-p", "--quiet", *(str(workshop / name) for name in texts))
+        try:
+            return await git.run(*arguments, most_bytes=most)
+        except GitFailed as error:
+            if error.code in _CONFLICTING_TEXTS:
+                return None
+            raise

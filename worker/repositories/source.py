@@ -11,7 +11,7 @@ from jobs.model.credentials import OPERATOR
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from settings.worker import WorkerSettings
-from worker.repositories import mirrors, snapshots
+from worker.repositories import merges, mirrors, snapshots
 from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.folders import (
@@ -96,6 +96,11 @@ class Repositories:
             mirror.use.release()
             raise
         return CommitBase(layer, commit, entries, links, mirror, self.folders, use)
+
+    async def merge_texts(self, base: bytes, first: bytes, second: bytes) -> bytes | None:
+        """See `agents.ports.TextMerge`. None also if this worker has no git, which only jobs on
+        repositories need. Raises RepositoryUnavailable."""
+        return await merges.merge_texts(self.folders, self.settings, base, first, second)
 
     async def _check_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
         """Make the layer, if it is missing; return the lock of its use."""

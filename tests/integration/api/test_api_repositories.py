@@ -185,7 +185,6 @@ async def test_an_invalid_or_too_large_bundle_is_refused(redis_url, tmp_path):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"parallel": True},
         {"write_tests": True},
         {"checks": {"files": {"test_a.py": "def test(): pass\n"}}},
         {"conversation_id": "c"},

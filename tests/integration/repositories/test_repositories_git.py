@@ -117,3 +117,31 @@ async def test_configuration_of_this_machine_is_not_read(
     base = await uploads.base(bundle)
     await base.bundle({"a.txt": b"2\n"}, frozenset(), branch="b", message="m", author="a", at=1)
     assert not mark.exists()
+
+
+LINES = b"one\ntwo\nthree\nfour\nfive\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "merged"),
+    [
+        (LINES.replace(b"one", b"1"), LINES.replace(b"five", b"5"), b"1\ntwo\nthree\nfour\n5\n"),
+        (LINES.replace(b"one", b"1"), LINES.replace(b"one", b"I"), None),
+        (LINES + b"six\n", b"zero\n" + LINES, b"zero\n" + LINES + b"six\n"),
+        (LINES.replace(b"two", b"\0"), LINES.replace(b"five", b"5"), None),
+        (
+            LINES.replace(b"one", b"\xff"),
+            LINES.replace(b"five", b"5"),
+            b"\xff\ntwo\nthree\nfour\n5\n",
+        ),
+        (LINES.replace(b"one", b"1\r"), b"", None),
+    ],
+)
+async def test_two_changes_of_a_text_are_merged_by_lines(uploads, first, second, merged):
+    assert await uploads.repositories().merge_texts(LINES, first, second) == merged
+
+
+async def test_a_worker_without_git_merges_no_text(uploads, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    first, second = LINES.replace(b"one", b"1"), LINES.replace(b"five", b"5")
+    assert await uploads.repositories().merge_texts(LINES, first, second) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.parallel.merging import Conflict, merge_branches
+from agents.parallel.merging import Conflict, combine_modes, find_texts, merge_branches
 from agents.ports import Version
 from sandbox import paths as sandbox_paths
 
@@ -44,6 +44,48 @@ def test_the_second_version_of_a_file_becomes_a_copy_next_to_the_first() -> None
             "src/sums.py", (2, 3, 4), ("src/sums.conflict-step3.py",), "changed in different ways"
         )
     ]
+
+
+def test_combined_texts_replace_the_versions_of_the_branches() -> None:
+    old, first, second, both = map(Version, ("0", "1", "2", "12"))
+    branches = {2: {"a.py": second, "b.py": old}, 1: {"a.py": first, "b.py": first}}
+    base = {"a.py": old, "b.py": old}
+    assert find_texts(base, branches) == {"a.py": [old, first, second]}
+    result = merge_branches(base, branches, {"a.py": both})
+    assert result.files == {"a.py": both, "b.py": first}
+    assert (result.combined, result.conflicts) == (["a.py"], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "first", "second"),
+    [
+        (None, Version("1"), Version("2")),
+        (Version("0"), Version("1"), None),
+        (Version("0"), Version("1"), Version("", target="b.py")),
+        (Version("", target="c.py"), Version("1"), Version("2")),
+        (Version("0"), Version("1"), Version("1")),
+    ],
+)
+def test_new_and_removed_files_and_links_are_no_texts_to_merge(
+    old: Version | None, first: Version | None, second: Version | None
+) -> None:
+    base, *branches = (
+        {} if version is None else {"a.py": version} for version in (old, first, second)
+    )
+    assert find_texts(base, dict(enumerate(branches))) == {}
+
+
+def test_a_combined_text_has_the_mode_that_a_branch_changed() -> None:
+    plain, program = Version("0"), Version("1", executable=True)
+    assert combine_modes([plain, plain, program]) is True
+    assert combine_modes([program, plain, program]) is None
+    assert combine_modes([program, program, program]) is True
+
+
+def test_a_copy_does_not_take_the_name_of_an_existing_file() -> None:
+    versions = {step: {"a.py": Version(str(step))} for step in (1, 2)}
+    result = merge_branches({}, versions, existing_paths=["a.conflict-step2.py"])
+    assert result.files.keys() == {"a.py", "a.conflict-step2-2.py"}
 
 
 def test_a_directory_replaces_a_file_with_the_same_name() -> None:
