@@ -45,10 +45,14 @@ Growing = Annotated[list[dict[str, Any]], DeltaChannel(appended)]
 
 
 class EarlierJob(TypedDict):
-    """A finished job of the conversation."""
+    """A job of the conversation that has ended."""
 
     task: str
     summary: str
+    """The answer in short, and the end of the job."""
+    words: NotRequired[list[str]]
+    """The remarks, answers and comments of persons about the job, oldest first, each with its
+    author. Earlier releases wrote them into `summary`."""
 
 
 class JobFields(TypedDict):
@@ -62,7 +66,7 @@ class JobFields(TypedDict):
     on_exhausted: str
     """`accept` or `fail`: how a job without an approval ends after its last revision."""
     earlier: list[EarlierJob]
-    """The last finished jobs of the conversation, oldest first."""
+    """The last ended jobs of the conversation, oldest first."""
     files: list[str]
     """The paths that the workspace starts with, sorted."""
     inputs: NotRequired[list[str]]

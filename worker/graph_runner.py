@@ -29,13 +29,14 @@ from jobs.model.record import RESTART, JobRecord, Reason, Result
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import CODEOWNERS, JobKind, JobSpec
 from jobs.service import Operations
-from jobs.store import ConversationEntry
+from jobs.store import ENTRIES_KEPT
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import mark_outdated
 from jobs.view.patch import parse_patch
 from worker.adapters.repository import StoredChange, owners_of_change
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
+from worker.earlier_jobs import load_earlier_jobs
 from worker.job_ending import JobEnding
 from worker.ledger import AttemptWriter
 from worker.ports import PortsBuilder
@@ -50,8 +51,6 @@ from worker.resumption import (
     start_by_record,
 )
 
-EARLIER_JOBS_SEEN = 3
-"""The number of earlier jobs of the conversation that the prompts show."""
 _VERIFICATION = CallKey("", "verification", 0)
 
 
@@ -120,13 +119,16 @@ class GraphRunner:
             await self._saver().adelete_thread(record.id)
         builder, rebased = await builder.begin()
         entries = await self.context.patience.retry(
-            lambda: store.conversation(record.tenant, record.conversation_id, EARLIER_JOBS_SEEN)
+            lambda: store.conversation(record.tenant, record.conversation_id, ENTRIES_KEPT)
+        )
+        earlier = await self.context.patience.retry(
+            lambda: load_earlier_jobs(store, record, entries)
         )
         ports = await builder.build(entries[0].workspace if entries else None)
         files = await start_files(ports)
         repository_map = await symbol_map(ports, record.spec.task)
         graph_input = initial_state(
-            _job_input(record.spec, entries, ports, files, repository_map, rebased)
+            _job_input(record.spec, earlier, ports, files, repository_map, rebased)
         )
         return await self._run_graph(builder, graph_input, ports)
 
@@ -243,7 +245,7 @@ class GraphRunner:
 
 def _job_input(
     spec: JobSpec,
-    entries: Sequence[ConversationEntry],
+    earlier: Sequence[EarlierJob],
     ports: Ports,
     files: StartFiles,
     repository_map: str,
@@ -254,9 +256,7 @@ def _job_input(
         steps=spec.steps,
         max_revisions=spec.max_revisions if spec.repair else 1,
         on_exhausted=spec.on_exhausted.value,
-        earlier=tuple(
-            EarlierJob(task=entry.task, summary=entry.summary) for entry in reversed(entries)
-        ),
+        earlier=earlier,
         files=tuple(own_files(ports.workspace)),
         inputs=files.listing,
         contents=files.texts,

@@ -57,8 +57,7 @@ class JobEnding:
             result = replace(result, delivery=error.done)
             return await self.fail(Reason.DELIVERY, str(error), result)
         await self.context.write_recording(self.record)
-        summary = " ".join(filter(None, (outcome.summary, outcome.people_said)))
-        return await self.succeed(replace(result, delivery=delivery), summary)
+        return await self.succeed(replace(result, delivery=delivery), outcome.summary)
 
     async def succeed(self, result: Result, summary: str | None = None) -> JobRecord | Refusal:
         """Record the success. Follow-up jobs of the conversation read `summary`."""

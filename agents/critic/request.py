@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import indent
 from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -51,7 +52,7 @@ from agents.evidence.verdict import Critique, feedback_text
 from agents.paths import is_in_setup, visible
 from agents.ports import Workspace
 from agents.prompts import prompt, render
-from agents.state import State
+from agents.state import EarlierJob, State
 from agents.texts import head_and_tail
 
 EARLIER_SHOWN = 2_000
@@ -97,12 +98,8 @@ def _people(state: State) -> dict[str, Any]:
     """The task, the conversation, and the words of people."""
     answers, job = state.get("answers", []), state["job"]
     earlier = [
-        {
-            name: ranked_text(head_and_tail(text, EARLIER_SHOWN), PEOPLE)
-            for name, text in fields.items()
-        }
-        for fields in cast("Sequence[Mapping[str, str]]", job["earlier"])
-    ]
+        _earlier_job(fields, PEOPLE + age) for age, fields in enumerate(reversed(job["earlier"]))
+    ][::-1]
     decisions = [
         {
             **decision,
@@ -124,6 +121,15 @@ def _people(state: State) -> dict[str, Any]:
         "plan": state["plan"],
         "revision": state["revision"],
         "answer": answers[-1]["text"] if answers else "",
+    }
+
+
+def _earlier_job(job: EarlierJob, rank: int) -> dict[str, Any]:
+    words = [indent(words, "  ").lstrip() for words in job.get("words", ())]
+    return {
+        "task": ranked_text(head_and_tail(job["task"], EARLIER_SHOWN), rank),
+        "summary": ranked_text(head_and_tail(job["summary"], EARLIER_SHOWN), rank),
+        "words": [ranked_text(text, rank) for text in words],
     }
 
 

@@ -10,7 +10,7 @@ from agents.ports.repository import Rebased
 from agents.state import EarlierJob, JobFields, State
 
 MOST_EARLIER = 3
-"""Finished jobs of the conversation that the planner and the executor see."""
+"""Ended jobs of the conversation that the prompts show."""
 
 
 def job_fields(
@@ -33,8 +33,8 @@ def job_fields(
     verify: Iterable[str] = (),
     evidence: Literal["run", "none"] = "run",
 ) -> JobFields:
-    """The fields of a job with their defaults; `JobFields` describes them. `earlier` are all
-    finished jobs of the conversation, oldest first: the last MOST_EARLIER are kept."""
+    """The fields of a job with their defaults; `JobFields` describes them. `earlier` are the
+    ended jobs of the conversation, oldest first: the last MOST_EARLIER are kept."""
     return JobFields(
         task=task,
         steps=list(steps),

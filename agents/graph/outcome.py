@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.evidence.revisions import best_revision
-from agents.nodes.review import for_follow_ups
 from agents.state import State, why_it_ended
 
 
@@ -21,7 +20,7 @@ class Outcome:
     `override`: a person approved work without evidence. `exhausted`: the revisions ran out, or
     another one would not help (`ends` says why); then `answer`, `artifacts`, `checks` (the report)
     and `verification` are those of the best revision. An artifact is {name, digest, size,
-    media_type}. `people_said` has people's words for later jobs of the conversation.
+    media_type}.
     """
 
     approved: bool
@@ -34,7 +33,6 @@ class Outcome:
     ends: str | None = None
     checks: Mapping[str, Any] | None = None
     verification: Mapping[str, Any] | None = None
-    people_said: str = ""
 
 
 def read_outcome(state: State | Mapping[str, Any]) -> Outcome:
@@ -52,5 +50,4 @@ def read_outcome(state: State | Mapping[str, Any]) -> Outcome:
         ends=why_it_ended(state),
         checks=best.checked,
         verification=best.verification,
-        people_said=for_follow_ups(state),
     )

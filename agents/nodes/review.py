@@ -6,7 +6,7 @@ effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.types import interrupt
@@ -14,7 +14,6 @@ from langgraph.types import interrupt
 from agents.checks.reports import report_of
 from agents.evidence.verdict import overridden_problem, verification_of
 from agents.state import Action, Decision, Run, State, is_paused, text_in
-from agents.texts import bounded, one_line
 
 RUNS_SHOWN = 3
 """Runs in full; earlier ones are in the job's events."""
@@ -86,10 +85,6 @@ def _is_python(run: Run) -> bool:
     return bool(run.get("tool", "python") == "python")
 
 
-WORDS_KEPT = 1_200
-"""Characters of people's words that follow-ups see, and of each entry at most a third."""
-
-
 def has_words(decision: Mapping[str, Any]) -> bool:
     """Whether a decision has more than its action."""
     return any(decision.get(name) for name in ("feedback", "comments"))
@@ -104,21 +99,3 @@ def since_last_pass(state: State) -> Sequence[Mapping[str, Any]]:
         earlier = decisions[:-1]
     current = [decision for decision in earlier if decision.get("revision") == state["revision"]]
     return [decision for decision in current if has_words(decision)]
-
-
-def for_follow_ups(state: State | Mapping[str, Any]) -> str:
-    """One sentence with people's words, for later jobs of the conversation; empty without words."""
-    entries = [one_line(entry, WORDS_KEPT // 3) for entry in _entries(state)]
-    return bounded(f"People said: {'; '.join(entries)}.", WORDS_KEPT) if entries else ""
-
-
-def _entries(state: State | Mapping[str, Any]) -> Iterator[str]:
-    for answer in state.get("clarified", ()):
-        if answer["by"] != "default":
-            yield f'{answer["by"]} answered "{answer["question"]}" with "{answer["answer"]}"'
-    for decision in state.get("decisions", ()):
-        if decision.get("feedback"):
-            yield f'{decision["by"]}: "{decision["feedback"]}"'
-        for comment in decision.get("comments", ()):
-            location = f"{comment['path']}, line {comment['line']}"
-            yield f'{decision["by"]} on {location}: "{comment["text"]}"'

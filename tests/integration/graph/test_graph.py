@@ -148,24 +148,37 @@ async def test_an_unreadable_plan_is_replaced_by_the_default_plan(tmp_path: Path
     ]
 
 
+EARLIER = """- Task: First.
+  Outcome: A file.
+- Task: B.
+  Outcome: A file.
+  Ada (revise): Two lines:
+  like this.
+  Ada (approve): Fine.
+"""
+
+
 async def test_a_follow_up_sees_the_earlier_conversation(tmp_path: Path) -> None:
     turns = [
         turn(
             "planner",
-            "oldest first:\n\n- Task: First.\n  Outcome: A file.\n- Task: B.",
+            f"oldest first:\n\n{EARLIER}",
             call("Plan", steps=["A.", "B.", "C."]),
         ),
         turn(
             "executor",
-            "when the job began:\n\n- a.py",
+            f"{EARLIER}- Task: C.\n  Outcome: A file.\n\n"
+            "Files in the working directory, when the job began:\n\n- a.py",
             call("read_file", path="/work/a.py"),
         ),
         turn("executor", "x = 1", "It is one."),
-        verdict("- Task: First.\n  Outcome: A file.\n- Task: B.", "revise", "No run."),
+        verdict(EARLIER, "revise", "No run."),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), files={"a.py": b"x = 1"})
+    words = ["Ada (revise): Two lines:\nlike this.", "Ada (approve): Fine."]
     earlier = tuple(
-        EarlierJob(task=task, summary="A file.") for task in ("Forgotten.", "First.", "B.", "C.")
+        EarlierJob(task=task, summary="A file.", words=words if task == "B." else [])
+        for task in ("Forgotten.", "First.", "B.", "C.")
     )
     await journey.begin(job_fields(TASK, earlier=earlier, files=("a.py",), max_revisions=1))
     assert only(journey.event_data("tool_used"))["ok"]

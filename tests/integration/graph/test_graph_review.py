@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 
-from agents.graph.job_input import initial_state, job_fields
+from agents.graph.job_input import job_fields
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -192,22 +192,6 @@ async def test_people_s_words_are_in_every_later_request(tmp_path: Path) -> None
     conversation = "\n".join(message.text for message in server.requests[-1].messages)
     assert all(f"Word {number}." in conversation for number in range(5))
     assert "of your earlier replies are left out here" in conversation
-
-
-async def test_follow_ups_get_people_s_words(tmp_path: Path) -> None:
-    journey, _ = paused(tmp_path, *AGAIN)
-    state = initial_state(JOB)
-    state["clarified"] = [
-        {"question": "Which unit?", "answer": "Cents.", "by": "Ada"},
-        {"question": "Which sign?", "answer": "Plus.", "by": "default"},
-    ]
-    await journey.graph.ainvoke(state, journey.config, context=journey.ports, durability="sync")
-    await journey.decide("revise", feedback="Use three.", comments=[COMMENT])
-    await journey.decide("approve")
-    assert (await journey.outcome()).people_said == (
-        'People said: Ada answered "Which unit?" with "Cents."; Ada: "Use three."; '
-        'Ada on a.py, line 2: "Why not 3?".'
-    )
 
 
 async def test_a_stale_decision_has_no_effect(tmp_path: Path) -> None:
