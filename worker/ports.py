@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from agents.attempt import Ports
-from agents.calls.router import AUTO
 from agents.checks.cases import parse_cases
 from agents.ports import Workspace
 from agents.ports.checks import Checks
@@ -58,7 +57,7 @@ class PortsBuilder:
         sandboxes = context.runs.sandboxes
         environment = await sandboxes.environment(spec.image)
         setup = await self._install(workspace)
-        models = models_of(context.models.pool, self._model_name(), context.models.chains)
+        models = models_of(context.models.pool, spec, context.models.chains)
         ports = Ports(
             journal=self.ledger,
             events=self.ledger,
@@ -150,10 +149,6 @@ class PortsBuilder:
     async def _emit_fetching(self) -> None:
         if self.record.spec.repo is not None and self.record.attempts == 1:
             await emit_fetch_started(self.record, self.record.spec.repo, self.ledger)
-
-    def _model_name(self) -> str | None:
-        """The model that the job names; None if the settings or the router choose."""
-        return None if self.record.spec.model == AUTO else self.record.spec.model
 
     async def _checks(self) -> Checks | None:
         """The acceptance checks of the job."""

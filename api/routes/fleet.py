@@ -21,10 +21,10 @@ from api.http.field_errors import refuse
 from api.openapi import body_responses, responses, with_body
 from api.problems import RefusedRequest
 from api.schemas.deployment import Fleet, FleetChange, FleetRequest, FleetSetting
-from api.schemas.job_request import JobRequest
+from api.schemas.job_defaults import parse_defaults
 from api.schemas.problem import FieldError
 from api.services import Services, ServicesDep
-from api.submission.validation import check_job
+from api.submission.validation import check_defaults
 from jobs.model.credentials import Credential
 from jobs.model.fleet import FleetRecord, first_record
 from jobs.view.job import format_time
@@ -79,9 +79,9 @@ async def _change(services: Services, change: FleetRequest, caller: Credential) 
     values = change.settings.model_dump(exclude_none=True)
     if change.defaults is not None:
         terms = dict(record.rules.defaults) if record else {}
-        terms |= change.defaults.model_dump(exclude_unset=True)
+        terms |= change.defaults.model_dump(mode="json", exclude_unset=True)
         values["defaults"] = {name: term for name, term in terms.items() if term is not None}
-        check_job(JobRequest(task="any", **values["defaults"]), 0, services.settings)
+        check_defaults(parse_defaults(values["defaults"]), services.settings)
     if not values:
         message = "it names no setting: GET /fleet lists the settings"
         refuse([FieldError(field="settings", message=message)])

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from api.schemas.fields import Label, RequestModel, ResponseModel, Time
-from api.schemas.job_request import UsageTerms
+from api.schemas.job_defaults import JobDefaults
 from jobs.model.event_data import Usd
 from jobs.store.outbox import MessageType
 from settings.reading.addresses import parse_destination
@@ -36,7 +36,7 @@ class FleetRequest(RequestModel):
 
     version: int = Field(ge=0, description="the version that the change is based on; 0: none")
     settings: FleetValues = FleetValues()
-    defaults: UsageTerms | None = Field(
+    defaults: JobDefaults | None = Field(
         None, description="changes of the defaults for new jobs; a null removes a default"
     )
     accept_removal: int = Field(

@@ -172,6 +172,9 @@ class Spec(ResponseModel):
     review_rules: ReviewRules | None = Field(
         None, description="the operator's rules for its reviews; null: no rule applies"
     )
+    role_models: dict[str, list[str]] | None = Field(
+        None, description="the operator's models by role, with fallbacks; null: `model` plays all"
+    )
 
 
 class Route(RoutedData):

@@ -30,8 +30,8 @@ LEAST_RUN_MEMORY = 64 * 1024 * 1024
 MOST_TOKENS = 1_000_000_000_000
 
 
-class UsageTerms(RequestModel):
-    """What a job may use. The operator's defaults for new jobs have these fields, too."""
+class CommonTerms(RequestModel):
+    """Terms of a job for which the operator may set defaults."""
 
     model: str | None = Field(
         None,
@@ -76,20 +76,6 @@ class UsageTerms(RequestModel):
         le=MOST_TOKENS,
         description="limit of the tokens of its model calls; else the operator's limit",
     )
-
-
-class Terms(UsageTerms):
-    """What a job may use, and who decides about it. A retry may change these fields."""
-
-    setup: str | None = Field(
-        None,
-        max_length=4_096,
-        pattern=patterns.SETUP,
-        description="the shell command that installs the repository's dependencies, once for all "
-        "jobs on the same commit, such as `pip install -e .[test]`; empty: nothing is installed. "
-        "Else the repository's own files suggest one",
-    )
-    review: bool = Field(False, description="ask a person before the critic decides")
     approvals: int | None = Field(
         None,
         ge=1,
@@ -126,6 +112,20 @@ class Terms(UsageTerms):
         le=LONGEST_REVIEW_SECONDS,
         description="seconds until an open review is escalated",
     )
+
+
+class Terms(CommonTerms):
+    """What a job may use, and who decides about it. A retry may change these fields."""
+
+    setup: str | None = Field(
+        None,
+        max_length=4_096,
+        pattern=patterns.SETUP,
+        description="the shell command that installs the repository's dependencies, once for all "
+        "jobs on the same commit, such as `pip install -e .[test]`; empty: nothing is installed. "
+        "Else the repository's own files suggest one",
+    )
+    review: bool = Field(False, description="ask a person before the critic decides")
 
 
 class RetryRequest(Terms):

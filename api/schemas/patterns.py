@@ -7,6 +7,7 @@ from jobs.model import credentials
 SOME_TEXT = r"\S"
 CONVERSATION = r"^[A-Za-z0-9._:-]{1,100}$"
 MODEL = r"^(auto|[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199})$"
+ONE_MODEL = r"^[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199}$"
 LABEL = r"^[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,99}$"
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]+$"
 DIGEST = r"^[0-9a-f]{64}$"
@@ -24,6 +25,7 @@ PATTERNS = {
     SOME_TEXT: "it has no text",
     CONVERSATION: "an id has 1 to 100 letters, digits and . _ : -",
     MODEL: "a model is written provider:model, as in groq:llama-3.3-70b-versatile; or auto",
+    ONE_MODEL: "a model of a role is written provider:model, as in groq:llama-3.3-70b-versatile",
     LABEL: "a label has 1 to 100 characters on one line, without a leading space",
     IDEMPOTENCY_KEY: "a key has only visible ASCII characters, no spaces",
     DIGEST: "a digest has 64 hexadecimal digits",

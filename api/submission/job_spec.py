@@ -1,6 +1,7 @@
 """The JobSpec of a request, within the operator's settings. Pure.
 
-A spec has the effective values: the request's, else the operator's defaults.
+A spec has the effective values: the request's, else the operator's defaults for new jobs, else the
+settings. So a later change of these does not alter a job.
 `api.submission.inputs` adds the parts that are stored first: workspace, checks and repository.
 """
 
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 from api.schemas.checks import VerificationRequest
 from api.schemas.fields import RequestModel
+from api.schemas.job_defaults import NO_DEFAULTS, JobDefaults
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest, Terms
 from jobs.budgets import Cap, make_cap
 from jobs.model.record import JobRecord
@@ -40,7 +42,9 @@ NAMED_CHECKS = 3
 """The checks that the task of a verification names."""
 
 
-def new_spec(request: JobRequest, settings: ApiSettings) -> JobSpec:
+def new_spec(
+    request: JobRequest, settings: ApiSettings, defaults: JobDefaults = NO_DEFAULTS
+) -> JobSpec:
     """The spec of a new job."""
     values: dict[str, Any] = {name: getattr(request, name) for name in COPIED_FIELDS}
     deliver = request.deliver
@@ -48,26 +52,39 @@ def new_spec(request: JobRequest, settings: ApiSettings) -> JobSpec:
     values |= {
         "steps": tuple(request.steps),
         "verify": tuple(request.verify),
-        "labels": tuple(dict.fromkeys(request.labels)),
+        "labels": _labels_of(request, defaults),
         "deliver": Deliver(deliver.branch, deliver.pull_request) if deliver else None,
         "questions_expire_seconds": expires if request.questions else None,
     }
-    return _with_terms(JobSpec(**values), request, Terms.model_fields, settings)
+    return _with_terms(JobSpec(**values), request, Terms.model_fields, settings, defaults)
 
 
-def retry_spec(request: RetryRequest, earlier: JobSpec, settings: ApiSettings) -> JobSpec:
+def retry_spec(
+    request: RetryRequest,
+    earlier: JobSpec,
+    settings: ApiSettings,
+    defaults: JobDefaults = NO_DEFAULTS,
+) -> JobSpec:
     """The spec of a retry: the earlier job's with the terms that the request sets, and with as many
-    approvals as the operator requires today."""
+    approvals as the operator requires today. The defaults apply to the terms that are sent as null.
+    """
     spec = _with_approvals(earlier, settings)
     changed_terms = request.model_fields_set & Terms.model_fields.keys()
-    return _with_terms(spec, request, changed_terms, settings) if changed_terms else spec
+    if not changed_terms:
+        return spec
+    return _with_terms(spec, request, changed_terms, settings, defaults)
 
 
-def fork_spec(request: ForkRequest, earlier: JobRecord, settings: ApiSettings) -> JobSpec:
+def fork_spec(
+    request: ForkRequest,
+    earlier: JobRecord,
+    settings: ApiSettings,
+    defaults: JobDefaults = NO_DEFAULTS,
+) -> JobSpec:
     """The spec of a fork: a job with a conversation of its own. The files of a revision contain the
     rebased change already."""
     spec = replace(
-        retry_spec(request, earlier.spec, settings),
+        retry_spec(request, earlier.spec, settings, defaults),
         conversation_id=None,
         retry_of=None,
         fork_of=earlier.id,
@@ -86,19 +103,24 @@ def rebase_spec(earlier: JobSpec, settings: ApiSettings) -> JobSpec:
 
 
 def verification_spec(
-    request: VerificationRequest, workspace: str | None, checks: CheckSpec, settings: ApiSettings
+    request: VerificationRequest,
+    workspace: str | None,
+    checks: CheckSpec,
+    settings: ApiSettings,
+    defaults: JobDefaults = NO_DEFAULTS,
 ) -> JobSpec:
     """The spec of a verification: a job without a model, and without a conversation."""
     names = (*checks.paths, *checks.cases)
     listed = ", ".join(names[:NAMED_CHECKS])
     unlisted = len(names) - NAMED_CHECKS
+    seconds = request.timeout_seconds or defaults.timeout_seconds or _default_timeout(settings)
     subject = f" of job {request.job_id}" if request.job_id else ""
     return JobSpec(
         task=f"Verification{subject} by {listed}{f' and {unlisted} more' if unlisted > 0 else ''}",
         workspace=workspace,
-        timeout_seconds=request.timeout_seconds or _default_timeout(settings),
+        timeout_seconds=seconds,
         priority=request.priority,
-        labels=tuple(dict.fromkeys(request.labels)),
+        labels=_labels_of(request, defaults),
         kind=JobKind.VERIFICATION,
         checks=checks,
     )
@@ -129,15 +151,36 @@ def derived_digest(origin: Literal["retry", "fork"], job_id: str, request: Retry
 
 
 def _with_terms(
-    spec: JobSpec, terms: Terms, names: Iterable[str], settings: ApiSettings
+    spec: JobSpec,
+    terms: Terms,
+    names: Iterable[str],
+    settings: ApiSettings,
+    defaults: JobDefaults,
 ) -> JobSpec:
-    """The spec with the named terms, and with the operator's default for each term without a
-    value."""
+    """The spec with the named terms, or with the default of each that is left out or null; and with
+    the setting for each term of the spec without a value.
+
+    A model that the request names plays all roles.
+    """
+    sent = {name for name in terms.model_fields_set if getattr(terms, name) is not None}
     values = {name: getattr(terms, name) for name in names}
+    values |= {
+        name: default
+        for name in values.keys() - sent
+        if (default := getattr(defaults, name, None)) is not None
+    }
+    if "model" in values:
+        values["role_models"] = None if "model" in sent else defaults.role_models
     for name, default in _default_terms(settings).items():
         if values.get(name, getattr(spec, name)) is None:
             values[name] = default
     return replace(spec, **values)
+
+
+def _labels_of(request: JobRequest | VerificationRequest, defaults: JobDefaults) -> tuple[str, ...]:
+    """The labels that the request names, each once; the defaults if it leaves them out."""
+    is_sent = "labels" in request.model_fields_set
+    return tuple(dict.fromkeys(request.labels if is_sent else defaults.labels or ()))
 
 
 def _default_terms(settings: ApiSettings) -> dict[str, Any]:

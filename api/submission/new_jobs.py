@@ -12,6 +12,7 @@ from api.http.field_errors import refuse
 from api.refusals import from_refusal
 from api.schemas.checks import VerificationRequest
 from api.schemas.fields import RepoRequest
+from api.schemas.job_defaults import NO_DEFAULTS, JobDefaults, parse_defaults
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
 from api.services import Services, check_conversation, find_job
 from api.submission.admission import check_token_limit
@@ -78,11 +79,14 @@ async def check(
     services: Services, request: JobRequest, size: int, parts: FormParts = NO_PARTS
 ) -> JobSpec:
     """The spec of a valid request, with the operator's default for each term that it leaves out
-    (ADR 72). `size`: of the request's JSON. Raises RefusedRequest: 422."""
+    (ADR 72). `size`: of the request's JSON. Raises RefusedRequest: 422; FleetUnreadable."""
+    return check_job(request, size, services.settings, parts, await read_defaults(services))
+
+
+async def read_defaults(services: Services) -> JobDefaults:
+    """The operator's defaults for new jobs. Raises FleetUnreadable, StoreUnavailable."""
     record = await services.store.fleet.read()
-    defaults = record.rules.defaults if record else {}
-    missing = {name: term for name, term in defaults.items() if getattr(request, name) is None}
-    return check_job(request.model_copy(update=missing), size, services.settings, parts)
+    return parse_defaults(record.rules.defaults) if record else NO_DEFAULTS
 
 
 async def submit(
@@ -122,7 +126,8 @@ async def retry(
     earlier = (await find_job(services, caller, job_id)).record
     await check_token_limit(services.store, request)
     await _check_admission(services, caller, earlier.spec)
-    spec = retry_spec(request, earlier.spec, services.settings)
+    defaults = await read_defaults(services)
+    spec = retry_spec(request, earlier.spec, services.settings, defaults)
     check_retry(request, spec, services.settings)
     spec = _follow_rules(services, caller, spec, spec.repo, list_authors(earlier))
     signature = _sign(caller, request_id, idempotency)
@@ -142,7 +147,8 @@ async def fork(
     """Run a job again as a new job. Raises RefusedRequest: 404, 409, 422, 429, 503; BlobMissing."""
     original = (await find_job(services, caller, job_id)).record
     await check_token_limit(services.store, request)
-    spec = fork_spec(request, original, services.settings)
+    defaults = await read_defaults(services)
+    spec = fork_spec(request, original, services.settings, defaults)
     check_fork(request, spec, services.settings)
     spec = _follow_rules(services, caller, spec, spec.repo, list_authors(original))
     await _check_admission(services, caller, spec)
@@ -194,7 +200,8 @@ async def verify(
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
     workspace, file_digests = await store_verified_files(blobs, request, job)
     checks = await store_checks(blobs, request.checks)
-    spec = verification_spec(request, workspace, checks, services.settings)
+    defaults = await read_defaults(services)
+    spec = verification_spec(request, workspace, checks, services.settings, defaults)
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(
         await services.operations.submit(

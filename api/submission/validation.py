@@ -14,6 +14,7 @@ from api.http.body import BODY_SETTING, NO_PARTS, FormParts, too_large
 from api.http.field_errors import refuse
 from api.schemas.checks import MOST_BYTES, ChecksRequest, VerificationRequest
 from api.schemas.fields import KeptFile
+from api.schemas.job_defaults import NO_DEFAULTS, JobDefaults
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest, Terms
 from api.schemas.problem import FieldError
 from api.submission.job_spec import new_spec
@@ -44,7 +45,11 @@ PATH_CHARACTERS = 100
 
 
 def check_job(
-    request: JobRequest, size: int, settings: ApiSettings, parts: FormParts = NO_PARTS
+    request: JobRequest,
+    size: int,
+    settings: ApiSettings,
+    parts: FormParts = NO_PARTS,
+    defaults: JobDefaults = NO_DEFAULTS,
 ) -> JobSpec:
     """The spec of a valid request. Raises RefusedRequest: 422 that names each field and its limit,
     or 413.
@@ -55,7 +60,7 @@ def check_job(
     size_without_files = len(request.model_dump_json(exclude={"files"})) if request.files else size
     if size_without_files > settings.max_body_bytes:
         raise too_large(settings.max_body_bytes, "the body without its files", BODY_SETTING)
-    spec = new_spec(request, settings)
+    spec = new_spec(request, settings, defaults)
     errors = [
         *term_errors(spec, request, settings, request.on_expiry),
         *file_errors(request, settings, parts),
@@ -66,6 +71,14 @@ def check_job(
         errors += check_errors(request.checks)
     refuse(errors)
     return spec
+
+
+def check_defaults(defaults: JobDefaults, settings: ApiSettings) -> None:
+    """Raise RefusedRequest, a 422, if new jobs may not have these defaults."""
+    request = JobRequest(task="any")
+    spec = new_spec(request, settings, defaults)
+    errors = term_errors(spec, request, settings, defaults.on_expiry)
+    refuse(error.model_copy(update={"field": f"defaults.{error.field}"}) for error in errors)
 
 
 def check_retry(request: RetryRequest, spec: JobSpec, settings: ApiSettings) -> None:
@@ -109,9 +122,7 @@ def term_errors(
 ) -> Iterator[FieldError]:
     """Errors in the terms of a spec. `request` has the terms that were sent. `requested_expiry` is
     the `on_expiry` that the caller chose; None: the operator's default, which is never an error."""
-    if spec.model is not None and not is_allowed(spec.model, settings.models):
-        message = explain_not_allowed(spec.model, settings.models)
-        yield FieldError(field="model", message=message, limit=list(settings.models))
+    yield from model_errors(spec, settings)
     limits = {field: getattr(settings, name) for field, name in SETTING_OF_LIMIT.items()}
     for field, limit in limits.items():
         value = getattr(spec, field)
@@ -120,6 +131,18 @@ def term_errors(
     yield from _review_term_errors(spec, settings, requested_expiry)
     yield from _unreviewed_errors(spec, request)
     yield from _budget_errors(spec, settings)
+
+
+def model_errors(spec: JobSpec, settings: ApiSettings) -> Iterator[FieldError]:
+    """The error of each model of a spec that is not on the operator's allow-list."""
+    chains = {"model": (spec.model,) if spec.model else ()} | {
+        f"{role}_model": chain for role, chain in (spec.role_models or {}).items()
+    }
+    for field, chain in chains.items():
+        for model in chain:
+            if not is_allowed(model, settings.models):
+                message = explain_not_allowed(model, settings.models)
+                yield FieldError(field=field, message=message, limit=list(settings.models))
 
 
 def _limit_error(field: str, limit: float) -> FieldError:

@@ -264,6 +264,11 @@ class Service:
         change = {"version": version, "settings": values, "accept_removal": accept_removal}
         return self._json(Fleet, "version", "PUT", "/fleet", json=change)
 
+    def change_defaults(self, version: int, defaults: Mapping[str, Any]) -> Mapping[str, Any]:
+        """PUT /fleet: the rules after the change of `version`, with the defaults for new jobs."""
+        change = {"version": version, "defaults": defaults}
+        return self._json(Fleet, "version", "PUT", "/fleet", json=change)
+
     def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
         self._void("DELETE", f"/keys/{quote(key_id, safe='')}", 204)

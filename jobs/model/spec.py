@@ -151,6 +151,9 @@ class JobSpec:
     """
     review_rules: ReviewRules | None = None
     """The operator's rules for approvals, as of the submission. None: no rule applies."""
+    role_models: Mapping[str, tuple[str, ...]] | None = None
+    """The operator's models by role, as of the submission: chains of `provider:model`. A role that
+    is missing uses `model`. None: as all roles."""
 
     @property
     def shows_each_run(self) -> bool:

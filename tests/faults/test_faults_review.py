@@ -127,6 +127,21 @@ async def test_only_one_of_conflicting_decisions_has_effects(scene: Scene, calle
     await scene.judge()
 
 
+async def test_a_job_keeps_its_role_models_after_a_pause_and_a_crash(
+    scene: Scene, callers: tuple[Caller, Caller]
+) -> None:
+    scene.work["judge"] = Work()
+    job = await paused(scene, "kept", role_models={"critic": ("groq:judge",)})
+    scene.kill(scene.deployment.workers[0], last=True)
+    await scene.replace_worker(critic_model="groq:other")
+    answer = await callers[0].decide(job.id, review_of(job), action="delegate")
+    assert answer is not None
+    assert answer.status_code == 202
+    await scene.wait_for_success("kept")
+    assert scene.requests_by_model.keys() == {"kept", "judge"}
+    assert [request.forced_tool for request in scene.requests_by_model["judge"]] == ["Verdict"]
+
+
 async def wait_for_next_pause(scene: Scene, name: str) -> list[Event]:
     """Wait for the end or the second review of a job. Returns its events."""
     async with asyncio.timeout(60):

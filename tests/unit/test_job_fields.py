@@ -18,7 +18,15 @@ from jobs.model.codec import dump, read_spec
 from jobs.model.spec import JobSpec
 from jobs.view.job import render_spec
 
-MADE_BY_THE_SERVICE = {"workspace", "retry_of", "fork_of", "kind", "rebase", "review_rules"}
+MADE_BY_THE_SERVICE = {
+    "workspace",
+    "retry_of",
+    "fork_of",
+    "kind",
+    "rebase",
+    "review_rules",
+    "role_models",
+}
 
 
 def test_a_request_has_every_field():

@@ -16,6 +16,7 @@ from agents.models.providers import PROVIDERS, Provider
 from agents.models.role_models import LIGHT, Chains, RoleModels
 from jobs.errors import JobsError
 from jobs.model.record import JobRecord
+from jobs.model.spec import JobSpec
 from jobs.store.fleet import CapabilityRecords
 from jobs.store.redis_store import RedisStore
 from settings.models import ModelSettings, RoutingSettings
@@ -41,11 +42,14 @@ def _first_provider(settings: ModelSettings) -> Provider | None:
     return next(iter([*filter(installed, with_key), *with_key]), None)
 
 
-def models_of(pool: ModelPool, model: str | None, chains: Chains) -> RoleModels:
-    """The models of one job. If its spec names a `model`, all roles use that model, without a
-    fallback and without an escalation.
+def models_of(pool: ModelPool, spec: JobSpec, chains: Chains) -> RoleModels:
+    """The models of one job. If its spec names a model, each role without models in the spec uses
+    that model, without a fallback, and no role escalates.
     """
-    return RoleModels.alone(pool, model) if model else RoleModels(pool, chains)
+    by_role = spec.role_models or {}
+    if spec.model is not None and spec.model != AUTO:
+        return RoleModels(pool, Chains((spec.model,), by_role))
+    return RoleModels(pool, replace(chains, by_role={**chains.by_role, **by_role}))
 
 
 def routes(settings: RoutingSettings) -> Routes:

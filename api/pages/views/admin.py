@@ -16,7 +16,7 @@ from api.pages.rendering import render_page
 from api.pages.views.deployment import offered_models
 from api.pages.visitor import Admin, PostingAdmin, Visitor
 from api.routes import fleet, keys, models, tenants
-from api.schemas.job_request import UsageTerms
+from api.schemas.job_defaults import JobDefaults
 from api.services import Services, ServicesDep
 from jobs.view.job import format_time
 from settings.starting.provenance import trace_values
@@ -92,7 +92,7 @@ async def _render_settings(services: Services, visitor: Visitor, checked: Any = 
         "settings.html",
         visitor,
         fleet=_plain(await fleet.fleet(services, caller)),
-        terms={name: field.description for name, field in UsageTerms.model_fields.items()},
+        terms={name: field.description for name, field in JobDefaults.model_fields.items()},
         offers=await offered_models(services),
         checked=checked,
         processes={

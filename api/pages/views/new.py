@@ -55,7 +55,8 @@ LEFT_OUT = {
     "retry_of": "a button on the page of a job that has ended",
     "rebase": "a button on the page of a job whose branch has moved",
     "fork_of": "a button on the page of a job",
-    "review_rules": "the operator's file has them",
+    "review_rules": "the operator has them",
+    "role_models": "the operator's defaults have them",
     "kind": "verifications have no form: programs submit them",
 }
 """Fields of a job that the form does not have, and the reasons."""
@@ -95,7 +96,8 @@ async def _render_form(
     general: str = "",
 ) -> Response:
     """The form with these texts. `preset`: the job with these options."""
-    defaults = JobRequest(task="x")
+    defaults = await new_jobs.read_defaults(services)
+    spec = new_spec(JobRequest(task="x"), services.settings, defaults)
     models = await offered_models(services)
     if (model := values.get("model")) and model not in {AUTO, *(offer.name for offer in models)}:
         values = {**values, "other_model": model}
@@ -110,9 +112,8 @@ async def _render_form(
         follows=follows,
         recent=await _recent_repositories(services, visitor),
         models=models,
-        defaults=defaults,
-        default_timeout=new_spec(defaults, services.settings).timeout_seconds,
-        choices=choices(services.settings),
+        default=spec,
+        choices=choices(services.settings, spec),
         settings=services.settings,
     )
 
@@ -228,13 +229,13 @@ def _sentence(fields: Mapping[str, Any]) -> str:
     )
 
 
-def choices(settings: ApiSettings) -> Mapping[str, Choices]:
-    """By field. The operator's default is sent as an empty value."""
-    least = settings.review_approvals
-    pause, expiry = Pause(settings.review_pause), OnExpiry(settings.review_on_expiry)
+def choices(settings: ApiSettings, default: JobSpec) -> Mapping[str, Choices]:
+    """By field. The value of the `default` job is sent as an empty value."""
+    pause, expiry = default.pause, default.on_expiry
+    others = _APPROVALS.keys() - {default.approvals}
     return {
-        "approvals": {"": _APPROVALS[least]}
-        | {str(count): text for count, text in _APPROVALS.items() if count > least},
+        "approvals": {"": _APPROVALS[default.approvals]}
+        | {str(n): _APPROVALS[n] for n in others if n >= settings.review_approvals},
         "pause": {"": _PAUSE[pause], **{k: v for k, v in _PAUSE.items() if k != pause}},
         "on_expiry": {"": _ON_EXPIRY[expiry]}
         | {outcome: text for outcome, text in _ON_EXPIRY.items() if outcome != expiry},

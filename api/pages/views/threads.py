@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
+from api.http.field_errors import refuse
 from api.pages.format.job_view import with_optional_values
 from api.pages.format.patch import render_patch
 from api.pages.format.strip import strip_of
@@ -20,6 +22,7 @@ from api.routes.conversations import ConversationId
 from api.schemas.job_request import ForkRequest, JobRequest
 from api.services import ServicesDep, find_job
 from api.submission import new_jobs
+from api.submission.validation import model_errors
 from api.threads import (
     compare_with_first,
     find_compared_jobs,
@@ -78,7 +81,7 @@ async def compare(services: ServicesDep, visitor: Reader, jobs: JobIds | None = 
 async def follow_up(
     job_id: str, request: Request, services: ServicesDep, visitor: Submitter
 ) -> Response:
-    """Submit the next task of the job's conversation, with the job's model and review, and go to
+    """Submit the next task of the job's conversation, with the job's models and review, and go to
     the page of the new job."""
     record = (await find_job(services, visitor.credential, job_id)).record
     values = await form_values(request, services.settings)
@@ -88,6 +91,8 @@ async def follow_up(
     task = {"task": values.get("task", "").strip(), "conversation_id": record.conversation_id}
     job = as_request(JobRequest, {**task, **terms})
     spec = await new_jobs.check(services, job, len(job.model_dump_json()))
+    spec = replace(spec, model=record.spec.model, role_models=record.spec.role_models)
+    refuse(model_errors(spec, services.settings))
     request_id = request.scope["request_id"]
     submitted = await new_jobs.submit(services, visitor.credential, job, spec, request_id)
     return go_to(request, f"/app/jobs/{submitted.record.id}")

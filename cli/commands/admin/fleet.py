@@ -1,4 +1,5 @@
-"""`fettle fleet` and `fettle drain`: the rules that all workers follow, and the end of a worker."""
+"""`fettle fleet` and `fettle drain`: the rules that all workers follow, the defaults for new jobs,
+and the end of a worker."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
+from pydantic import ValidationError
 
+from api.schemas.job_defaults import JobDefaults
 from cli.client.service import Service
 from cli.context import open_service
 from cli.errors import RequestRefused
@@ -50,6 +53,51 @@ def change(flags: Mapping[str, Any], pairs: tuple[str, ...], *, yes: bool, as_js
     _print(changed, as_json=as_json)
 
 
+@fleet_command.command("defaults")
+@click.argument("pairs", metavar="[NAME=VALUE]...", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def change_defaults(flags: Mapping[str, Any], pairs: tuple[str, ...], *, as_json: bool) -> None:
+    """Show the defaults for new jobs, or change some, such as `critic_model=groq:a,groq:b`,
+    `review=true`, `timeout_seconds=30m`, `labels=`. An empty value is no default.
+
+    A job gets the default of each term that its request leaves out. Jobs that exist do not change.
+    """
+    defaults = _defaults(pairs)
+    with open_service(flags) as service:
+        fleet = service.fleet()
+        if defaults:
+            fleet = service.change_defaults(fleet["version"], defaults)
+    if as_json:
+        print_json(fleet["defaults"])
+        return
+    rows = [(name, _text(term)) for name, term in fleet["defaults"].items()]
+    Screen().rows(("TERM OF NEW JOBS", "DEFAULT"), rows or [("-", "no defaults")])
+
+
+def _defaults(pairs: Iterable[str]) -> Mapping[str, Any]:
+    """The terms as PUT /fleet takes them. Raises click.BadParameter."""
+    texts = {name: text for name, _, text in (pair.partition("=") for pair in pairs)}
+    if unnamed := [pair for pair in pairs if "=" not in pair]:
+        raise click.BadParameter(f"{unnamed[0]!r} is not NAME=VALUE, such as review=true")
+    values = {name: text or None for name, text in texts.items()}
+    try:
+        terms = JobDefaults.model_validate(values, strict=False)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        name = str(wrong["loc"][0])
+        if wrong["type"] == "extra_forbidden":
+            raise click.BadParameter(
+                f"there is no term {name}: use {', '.join(JobDefaults.model_fields)}"
+            ) from None
+        raise click.BadParameter(f"{name}: {wrong['msg']}") from None
+    return terms.model_dump(mode="json", exclude_unset=True)
+
+
+def _text(term: object) -> str:
+    return ", ".join(map(str, term)) if isinstance(term, list) else str(term)
+
+
 def _changed(service: Service, values: Mapping[str, float], *, yes: bool) -> Mapping[str, Any]:
     """The rules after the change. Asks again if more jobs have expired since the first question."""
     version, accepted = service.fleet()["version"], 0
@@ -86,7 +134,7 @@ def _print(fleet: Mapping[str, Any], *, as_json: bool) -> None:
     screen = Screen()
     screen.rows(("SETTING", "VALUE", "DEFAULT", "MEANING"), _setting_rows(fleet["settings"]))
     for name, term in fleet.get("defaults", {}).items():
-        screen.line("new jobs", f"{name}={term}")
+        screen.line("new jobs", f"{name}={_text(term)}")
     for change in fleet["changes"][:1]:
         rules = {name: rule for name, rule in change["values"].items() if name != "defaults"}
         values = ", ".join(f"{name}={value:g}" for name, value in rules.items()) or "defaults"

@@ -75,9 +75,80 @@ async def test_new_jobs_get_the_defaults_of_terms_that_they_leave_out(front):
     assert defaults == {"model": "groq:large", "max_tokens": 9_000}
     again = await front.client.post("/jobs", json=task, headers=once)
     assert again.json()["id"] == job_id, "the same request, although the defaults have changed"
-    for wrong in ({"model": "unlisted:m"}, {"timeout_seconds": 10**9}, {"review": True}):
+    for wrong in ({"model": "unlisted:m"}, {"timeout_seconds": 10**9}, {"setup": "make"}):
         assert (await set_defaults(**wrong)).status_code == 422
     assert '"kind":"fleet_changed"' in (await front.client.get("/audit")).text
+
+
+async def set_defaults(front, **defaults):
+    version = (await front.client.get("/fleet")).json()["version"]
+    answer = await front.client.put("/fleet", json={"version": version, "defaults": defaults})
+    assert answer.status_code == 200, answer.text
+
+
+async def spec_of(front, job_id):
+    return (await front.job(job_id))["spec"]
+
+
+async def post(front, path, **body):
+    answer = await front.client.post(path, json=body)
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+async def test_a_job_keeps_the_role_models_review_and_labels_of_its_submission(front):
+    chain = ["groq:judge", "groq:other"]
+    before = await front.submit()
+    await set_defaults(front, critic_model=chain, review=True, pause="every_run", labels=["team-a"])
+    job_id = await front.submit()
+    spec = await spec_of(front, job_id)
+    names = ("model", "role_models", "review", "pause", "labels")
+    terms = {name: spec[name] for name in names}
+    assert terms == {
+        "model": None,
+        "role_models": {"critic": chain},
+        "review": True,
+        "pause": "every_run",
+        "labels": ["team-a"],
+    }
+    named = await spec_of(front, await front.submit(model="groq:mine", review=False, labels=[]))
+    assert [named[name] for name in names] == ["groq:mine", None, False, "every_run", []]
+    check = {"checks": {"cases": [{"argv": ["true"]}]}, "files": {"a": "1"}}
+    verification = await post(front, "/verifications", **check)
+    assert (await spec_of(front, verification))["labels"] == ["team-a"]
+
+    changed = {"critic_model": ["groq:new"], "planner_model": ["groq:p"], "model": "groq:all"}
+    await set_defaults(front, **changed, review=None, labels=["team-b"])
+    assert await spec_of(front, job_id) == spec
+    assert (await spec_of(front, before))["role_models"] is None
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    for path in (f"/jobs/{job_id}/retry", f"/jobs/{job_id}/fork"):
+        again = await spec_of(front, await post(front, path, timeout_seconds=60))
+        assert {name: again[name] for name in names} == terms, path
+        other = await spec_of(front, await post(front, path, model="groq:mine"))
+        assert (other["model"], other["role_models"]) == ("groq:mine", None), path
+        today = await spec_of(front, await post(front, path, model=None))
+        assert (today["model"], today["role_models"]) == (
+            "groq:all",
+            {"planner": ["groq:p"], "critic": ["groq:new"]},
+        )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "text"),
+    [
+        ({"critic_model": ["groq:a", "unlisted:m"]}, "defaults.critic_model", "allow-list"),
+        ({"critic_model": ["auto"]}, "defaults.critic_model.0", "provider:model"),
+        ({"critic_model": []}, "defaults.critic_model", "at least 1"),
+        ({"on_expiry": "reject"}, "defaults.on_expiry", "needs review_expires_seconds"),
+        ({"labels": [" x"]}, "defaults.labels.0", "a label"),
+    ],
+)
+async def test_a_default_that_no_job_may_have_is_refused(front, wrong, field, text):
+    answer = await front.client.put("/fleet", json={"version": 0, "defaults": wrong})
+    [error] = answer.json()["errors"]
+    assert (answer.status_code, error["field"], text in error["message"]) == (422, field, True)
+    assert (await front.client.get("/fleet")).json()["version"] == 0
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "webhooks retry": ("webhooks", "retry", "w1"),
     "drain": ("drain", "host:1:a"),
     "fleet settings": ("fleet", "settings"),
+    "fleet defaults": ("fleet", "defaults"),
+    "fleet defaults review=true": ("fleet", "defaults", "review=true"),
     "fleet set": ("fleet", "set", "retention_days=90"),
 }
 """Each command that calls the service."""

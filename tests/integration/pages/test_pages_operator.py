@@ -90,6 +90,26 @@ async def answer_one_check(store, listens):
         await store.rpc.answer(question, {"checked": [{**checked, **dict.fromkeys(lacking)}]})
 
 
+def assert_form_has_defaults(page):
+    assert re.search(r'type="checkbox" name="review" value="true" checked', page)
+    assert re.search(r'name="labels"[^>]* value="x, y"', page)
+    assert re.search(r'name="review_expires_seconds"[^>]* placeholder="2h"', page)
+
+
+async def assert_review_can_be_left_out(visit, client):
+    """A browser sends no unchecked box: the hidden field before it says no."""
+    for boxes, reviewed in ((["false"], False), (["false", "true"], True)):
+        fields = {"x-form-token": visit.token, "task": "add 1 and 1", "labels": "x"}
+        files = [(name, (None, value)) for name, value in fields.items()]
+        files += [("review", (None, value)) for value in boxes]
+        sent = await visit.http.post("/app/new", files=files)
+        assert sent.is_redirect, sent.text
+        job = (await client.get(f"/jobs/{sent.headers['location'].rpartition('/')[2]}")).json()
+        spec = job["spec"]
+        assert (spec["review"], spec["labels"]) == (reviewed, ["x"])
+        assert spec["role_models"] == {"critic": ["groq:a", "groq:b"]}
+
+
 async def test_the_operator_sees_settings_sets_defaults_and_tests_a_model(
     redis_url, tmp_path, monkeypatch
 ):
@@ -112,10 +132,25 @@ async def test_the_operator_sees_settings_sets_defaults_and_tests_a_model(
             assert (saved.status_code, saved.headers["location"]) == (303, "/app/settings")
             assert 'value="groq:m"' in (await visit.get("/app/settings")).text
             assert "groq:m" in (await visit.get("/app/new")).text
+            roles = {"defaults.critic_model": "groq:a, groq:b", "defaults.labels": "x, y"}
+            review = {"defaults.review": "true", "defaults.review_expires_seconds": "2h"}
+            await post(visit, "/app/settings", version="1", **roles, **review)
+            page = (await visit.get("/app/settings")).text
+            for text in ('value="groq:a, groq:b"', 'value="2h"', '<option value="true" selected>'):
+                assert text in page
+            assert_form_has_defaults((await visit.get("/app/new")).text)
+            await assert_review_can_be_left_out(visit, client)
             stale = await post(visit, "/app/settings", **form)
             assert (stale.status_code, "came first" in stale.text) == (409, True)
             fleet = (await client.get("/fleet")).json()
-            assert fleet["defaults"] == {"model": "groq:m", "max_tokens": 9_000}
+            assert fleet["defaults"] == {
+                "model": "groq:m",
+                "max_tokens": 9_000,
+                "critic_model": ["groq:a", "groq:b"],
+                "labels": ["x", "y"],
+                "review": True,
+                "review_expires_seconds": 7_200,
+            }
             assert fleet["changes"][0]["by"] == "operator"
             listens = asyncio.Event()
             worker = asyncio.create_task(answer_one_check(store, listens))

@@ -667,6 +667,34 @@ def test_a_retention_that_removes_jobs_names_their_number(
     assert (code == 0) == (sent == [0, 1200])
 
 
+def test_the_defaults_for_new_jobs_are_shown_and_changed(fettle, tiny):
+    fleet = {**FLEET, "defaults": {"critic_model": ["groq:a", "groq:b"], "review": True}}
+    tiny.on("GET /fleet", Answer(200, fleet))
+    tiny.on("PUT /fleet", Answer(200, fleet))
+    code, out, _ = fettle("fleet", "defaults")
+    assert (code, [request.method for request in tiny.requests]) == (0, ["GET"])
+    assert "critic_model\tgroq:a, groq:b\nreview\tTrue\n" in out
+    pairs = ("critic_model=groq:a,groq:b", "review=true", "timeout_seconds=30m", "labels=")
+    code, out, _ = fettle("fleet", "defaults", *pairs, "--json")
+    assert (code, json.loads(out)) == (0, fleet["defaults"])
+    chain = {"critic_model": ["groq:a", "groq:b"], "review": True}
+    defaults = {**chain, "timeout_seconds": 1_800, "labels": None}
+    assert tiny.requests[-1].body == {"version": 4, "defaults": defaults}
+
+
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        ("review", "NAME=VALUE"),
+        ("critic=groq:a", "use model, timeout_seconds"),
+        ("approvals=many", "approvals: "),
+    ],
+)
+def test_a_default_that_no_job_has_is_bad_usage(fettle, tiny, pair, text):
+    code, _, err = fettle("fleet", "defaults", pair)
+    assert (code, tiny.requests, text in err) == (2, [], True)
+
+
 @pytest.mark.parametrize("pair", ["retention_days", "=3", "retries=many", "retries=nan"])
 def test_a_rule_without_a_number_is_bad_usage(fettle, tiny, pair):
     code, _, err = fettle("fleet", "set", pair)

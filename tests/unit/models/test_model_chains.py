@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import cast, get_args
+
 import pytest
 
 from agents.errors import ModelNotConfigured
 from agents.models.name import ModelName
+from agents.models.pool import ModelPool
 from agents.models.providers import PROVIDERS
 from agents.models.role_models import Chains
+from agents.ports import Role
 from agents.ports.spending import Usage
 from agents.spending.pricing import Prices
+from api.schemas.job_defaults import ROLES, JobDefaults
+from jobs.model.spec import JobSpec
 from settings.api import ApiSettings
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings
-from worker.adapters.models import chains
+from worker.adapters.models import chains, models_of
 
 CHAINS = Chains(
     default=("groq:a", "google_genai:b"),
@@ -32,6 +38,25 @@ def test_a_stronger_model_comes_first_and_weaker_models_replace_it() -> None:
     assert first == ("groq:big", "groq:a", "google_genai:b")
     assert last == ("google_genai:bigger", "groq:big", "groq:a", "google_genai:b")
     assert (CHAINS.levels("executor"), CHAINS.levels("critic")) == (3, 1)
+
+
+def test_the_models_of_a_job_come_before_those_of_the_worker() -> None:
+    pool = cast("ModelPool", None)  # no model is called
+    roles = {"critic": ("groq:judge", "groq:b")}
+    named = models_of(pool, JobSpec("x", model="groq:m", role_models=roles), CHAINS)
+    assert named.chain("critic") == ("groq:judge", "groq:b")
+    assert (named.chain("executor", 2), named.levels("executor")) == (("groq:m",), 1)
+    for model in (None, "auto"):
+        other = models_of(pool, JobSpec("x", model=model, role_models=roles), CHAINS)
+        assert other.chain("critic") == ("groq:judge", "groq:b")
+        assert (other.chain("planner"), other.levels("executor")) == (CHAINS.default, 3)
+    assert models_of(pool, JobSpec("x"), CHAINS).chains == CHAINS
+
+
+def test_each_role_has_a_default_and_a_setting() -> None:
+    assert get_args(Role) == ROLES
+    fields = {f"{role}_model" for role in ROLES}
+    assert fields <= JobDefaults.model_fields.keys() & ModelSettings.model_fields.keys()
 
 
 def test_without_any_setting_the_error_names_the_settings() -> None:
