@@ -26,7 +26,7 @@ fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, label,
                                     repository, conversation, those that begin a conversation, and
                                     those with an override; jobs of another kind than tasks have
                                     their own, after `:kind:{k}`
-fettle:queue:{tenant}:{p}   zset    queued jobs of a priority, by creation
+fettle:queue:{tenant}:{p}   zset    jobs of a priority that wait for a worker, by creation
 fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person may not approve
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order
 fettle:word:{tenant}:{w}    zset    the jobs that have a word, by creation
@@ -273,7 +273,8 @@ def webhooks(tenant: str) -> str:
 
 
 def queue(tenant: str, priority: str) -> str:
-    """Sorted set of the ids of queued jobs of all kinds, by creation time."""
+    """Sorted set of jobs of all kinds, by creation time: queued jobs that wait for no other job of
+    their conversation."""
     return f"{PREFIX}queue:{_encode_tenant(tenant)}:{priority}"
 
 

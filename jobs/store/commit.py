@@ -171,15 +171,11 @@ def creation(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[RedisComm
     yield _save(record, new=True)
     yield from _add_blobs(JobKeys(record.id), blobs)
     yield ("ZADD", keys.DUE, record.due_at, record.id)
-    yield (
-        "JOIN_LINE",
-        *_line_arguments(record),
-        record.spec.priority,
-        record.created_at + IN_LINE_MS,
-    )
     for name in _permanent_listings(record):
         yield ("ZADD", name, record.created_at, record.id)
     yield from _list_by_status(record)
+    later = record.created_at + IN_LINE_MS
+    yield ("JOIN_LINE", *_line_arguments(record), record.spec.priority, later)
     yield from search.queue_for_index(record)
     yield _count_change(record)
 
@@ -393,7 +389,8 @@ def _update_ineligible_approvers(before: JobRecord, after: JobRecord) -> Iterato
 def _line_arguments(record: JobRecord) -> Sequence[str]:
     """The first arguments of JOIN_LINE and LEAVE_LINE: see lua/commit.lua."""
     line = keys.line(record.tenant, record.conversation_id)
-    return (line, record.id, keys.DUE, keys.JOB, keys.behind(record.tenant), keys.COUNTS)
+    tenant_keys = (keys.behind(record.tenant), keys.COUNTS, keys.queue(record.tenant, ""))
+    return (line, record.id, keys.DUE, keys.JOB, *tenant_keys)
 
 
 def _count_change(record: JobRecord) -> RedisCommand:

@@ -182,7 +182,8 @@ class Listing(Clock):
 
     async def count_ahead(self, record: JobRecord) -> int:
         """The number of its tenant's queued jobs that workers take before this queued job: those of
-        a higher priority, and older ones of the same priority."""
+        a higher priority, and older ones of the same priority. Jobs that wait for another job of
+        their conversation are left out."""
         priority, priorities = record.spec.priority, list(Priority)
         async with self.redis.pipeline(transaction=False) as pipe:
             for higher in priorities[: priorities.index(priority)]:

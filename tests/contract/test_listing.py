@@ -205,6 +205,29 @@ async def test_a_place_in_the_queue_counts_jobs_of_higher_priority_and_older_job
     assert await service.store.count_ahead(records[5]) == 4
 
 
+async def test_a_job_that_waits_in_a_line_has_no_place_in_the_queue(service):
+    head = await service.submit(priority=Priority.LOW)
+    same_line = {"conversation_id": head.id}
+    urgent = await service.submit(priority=Priority.HIGH, **same_line)
+    second, third = [await service.submit(**same_line) for _ in range(2)]
+    last = await service.submit(priority=Priority.LOW)
+
+    async def count_ahead_of_last() -> int:
+        return await service.store.count_ahead(last)
+
+    assert await count_ahead_of_last() == 1
+    job(await service.operations.cancel(second.id, "ann"))
+    assert await count_ahead_of_last() == 1
+    job(await service.operations.cancel(head.id, "ann"))
+    assert await count_ahead_of_last() == 1
+    urgent = await service.claim(urgent.id)
+    assert await count_ahead_of_last() == 0
+    job(await service.operations.succeed(lease_of(urgent), RESULT))
+    assert await count_ahead_of_last() == 1
+    await service.claim(third.id)
+    assert await count_ahead_of_last() == 0
+
+
 async def test_a_period_and_an_order_select_jobs_by_their_submission(service):
     times, job_ids = list[int](), list[str]()
     for number in range(5):

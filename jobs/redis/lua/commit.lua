@@ -32,16 +32,17 @@ local function as_integer(number)
   return string.format('%.0f', number)
 end
 
--- The job waits for no other job of its conversation any more.
+-- The job waits for no other job of its conversation any more. Returns its priority; nil if it did not wait.
 local function stop_waiting_in_line(job, behind, counts)
   local priority = redis.call('HGET', behind, job)
   if not priority then return end
   redis.call('HDEL', behind, job)
   redis.call('HINCRBY', counts, 'behind:' .. priority, -1)
+  return priority
 end
 
 -- Put a new job at the end of its conversation's line. If it is not the first, it waits: it is counted as
--- `behind`, and is not due before `later`.
+-- `behind`, is not in the queue, and is not due before `later`.
 function COMMANDS.JOIN_LINE(
   _step,
   line,      -- list: the conversation's jobs that are not final, in order
@@ -50,32 +51,39 @@ function COMMANDS.JOIN_LINE(
   prefix,    -- of the keys of all job records
   behind,    -- hash: the tenant's jobs that wait in a line, with their priority
   counts,    -- hash: jobs by status, priority and waiting in line
+  queues,    -- prefix of the zsets of the tenant's jobs that wait for a worker; the priority follows
   priority,  -- of the job
   later      -- ms: when the sweeper looks at a job that waits in a line
 )
   if redis.call('RPUSH', line, job) == 1 then return end
   redis.call('HSET', behind, job, priority)
   redis.call('HINCRBY', counts, 'behind:' .. priority, 1)
+  redis.call('ZREM', queues .. priority, job)
   redis.call('ZADD', due, later, job)
   redis.call('HSET', prefix .. job, 'due_at', later)
 end
 
--- Take a final job out of its line. If it was the first, the next job is due now.
+-- Take a final job out of its line. If it was the first, the next job is in the queue and due now.
 function COMMANDS.LEAVE_LINE(
   step,
-  line,      -- this and the next five as for JOIN_LINE
+  line,      -- this and the next six as for JOIN_LINE
   job,
   due,
   prefix,
   behind,
-  counts
+  counts,
+  queues
 )
   local was_first = redis.call('LINDEX', line, 0) == job
   redis.call('LREM', line, 1, job)
   stop_waiting_in_line(job, behind, counts)
   local next_job = was_first and redis.call('LINDEX', line, 0)
   if not next_job then return end
-  stop_waiting_in_line(next_job, behind, counts)
+  local priority = stop_waiting_in_line(next_job, behind, counts)
+  if priority then
+    local state = cjson.decode(redis.call('HGET', prefix .. next_job, 'state'))
+    redis.call('ZADD', queues .. priority, as_integer(state.created_at), next_job)
+  end
   if redis.call('ZSCORE', due, next_job) then
     redis.call('ZADD', due, as_integer(step.now), next_job)
     redis.call('HSET', prefix .. next_job, 'due_at', as_integer(step.now))
