@@ -29,6 +29,7 @@ from jobs.errors import BlobMissing
 from jobs.model.events import Event, events_since_restart
 from jobs.model.record import JobRecord, PatchRef
 from jobs.view import patch as patches
+from jobs.view.binary_patch import MAX_VERSION_BYTES, read_version_before
 from jobs.view.file_patch import FILE, LINK, PROGRAM, FileVersion, format_file_patch
 from jobs.view.patch import MAX_BYTES, MAX_FILES, MAX_LINES, PatchFile, parse_patch, without_rows
 
@@ -161,6 +162,37 @@ async def load_workspace(services: Services, record: JobRecord, at: str) -> Mani
     is_number = at not in (START, NOW)
     events = events_since_restart(await services.store.events(record.id)) if is_number else ()
     return (await _work_at(services, record, events, at)).workspace
+
+
+async def load_version(
+    services: Services, record: JobRecord, path: str, at: str, other: str
+) -> bytes | None:
+    """The bytes of a file at a moment; None if they are not stored.
+
+    The version of a binary file in the commit of a repository is not in a workspace. It follows
+    from the patch at the moment `other`, if that patch changes the file. Raises RefusedRequest, a
+    404, if the job has no such review; BlobMissing.
+    """
+    events = events_since_restart(await services.store.events(record.id))
+    work = await _work_at(services, record, events, at)
+    is_commit = at == START and record.spec.repo is not None
+    if (entry := work.workspace.files.get(path)) and not is_commit:
+        return await services.blobs.get(entry.digest)
+    changed = await _work_at(services, record, events, other)
+    after = changed.workspace.files.get(path)
+    if (
+        path in work.workspace.removed
+        or changed.patch is None
+        or changed.patch.size > MAX_BYTES
+        or (after and after.size > MAX_VERSION_BYTES)
+    ):
+        return None
+    patch = await services.blobs.get(changed.patch.digest)
+    content = await services.blobs.get(after.digest) if after else b""
+    try:
+        return await asyncio.to_thread(read_version_before, patch, path, content)
+    except ValueError:
+        return None
 
 
 def _reviews(events: Sequence[Event]) -> list[int]:

@@ -23,6 +23,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+POLICY_OF_FILES = POLICY.replace("img-src 'self'", "img-src 'self' data:")
+"""For pages that have pictures in the page itself."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Referrer-Policy": "same-origin",

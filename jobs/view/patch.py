@@ -102,16 +102,36 @@ class Row:
 
 def parse_patch(content: bytes) -> list[PatchFile]:
     """The files of a patch, in its order. Files after the first `MAX_LINES` lines have no rows."""
-    text, lines_left = content.decode(errors="backslashreplace"), MAX_LINES
+    lines_left = MAX_LINES
     files: list[PatchFile] = []
-    for part in _PART.split(text):
-        if part.startswith("diff --git "):
-            file = _parse_file(part, lines_left)
-            lines_left -= file.lines
-            if files and files[-1].path == file.path:
-                file = _merge_files(files.pop(), file)
-            files.append(file)
+    for part in _parts(content):
+        file = _parse_file(part, lines_left)
+        lines_left -= file.lines
+        if files and files[-1].path == file.path:
+            file = _merge_files(files.pop(), file)
+        files.append(file)
     return files
+
+
+def find_part(content: bytes, path: str) -> str | None:
+    """The text of the first file of a patch that has this path after the change."""
+    return next((part for part in _parts(content) if _path(_head_and_body(part)[0]) == path), None)
+
+
+def _parts(content: bytes) -> Iterator[str]:
+    """The texts of the files of a patch."""
+    parts = _PART.split(content.decode(errors="backslashreplace"))
+    return (part for part in parts if part.startswith("diff --git "))
+
+
+def _head_and_body(part: str) -> tuple[list[str], list[str]]:
+    """The lines before the hunks of a file, and the lines of its hunks: all lines after the first
+    header of a hunk."""
+    lines = part.rstrip("\n").split("\n")
+    hunks_start = next(
+        (number for number, line in enumerate(lines) if HUNK.match(line)), len(lines)
+    )
+    return lines[:hunks_start], lines[hunks_start:]
 
 
 def _merge_files(before: PatchFile, after: PatchFile) -> PatchFile:
@@ -129,13 +149,8 @@ def _merge_files(before: PatchFile, after: PatchFile) -> PatchFile:
 
 
 def _parse_file(part: str, max_rows: int) -> PatchFile:
-    """The file, with its rows if there are at most `max_rows`. All lines after the first header of
-    a hunk belong to hunks."""
-    lines = part.rstrip("\n").split("\n")
-    hunks_start = next(
-        (number for number, line in enumerate(lines) if HUNK.match(line)), len(lines)
-    )
-    head, body = lines[:hunks_start], lines[hunks_start:]
+    """The file, with its rows if there are at most `max_rows`."""
+    head, body = _head_and_body(part)
     added = [len(line) for line in body if line.startswith("+")]
     file = PatchFile(
         path=_path(head),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 
 import pytest
 from playwright.sync_api import expect
@@ -111,6 +112,13 @@ LINES = [f"line {number}" for number in range(1, 161)]
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+PLOT = {
+    "cell_type": "code",
+    "source": "plot()",
+    "outputs": [
+        {"data": {"text/plain": "<Figure>", "image/png": base64.b64encode(PIXEL).decode()}}
+    ],
+}
 
 
 @pytest.fixture
@@ -123,6 +131,7 @@ def changed(redis_url, tmp_path):
             "a.txt": "\n".join([*LINES[:149], "changed", *LINES[150:]]).encode(),
             "data.csv": b"name,count\n" + b"ada,2\n" * 40,
             "plot.png": PIXEL,
+            "plot.ipynb": json.dumps({"cells": [PLOT]}).encode(),
             "notes.md": b"# Notes\n\nSee [the site](https://example.org/a).\n",
         }
         async with started(settings_for(redis_url, tmp_path)) as front:
@@ -169,9 +178,11 @@ def test_the_other_lines_and_the_files_are_shown_in_place(changed, scheme, size)
             ("data.csv", "ada"),
             ("notes.md", "example.org"),
             ("a.txt", "line 9"),
+            ("plot.ipynb", "plot()"),
         ):
             visitor.go(f"/app/jobs/{job_id}/changes")
             page.get_by_role("link", name=f"View {path}").click()
             expect(page.locator("main figure")).to_contain_text(content)
             assert faults(page) == [], path
             pictured(page, f"file-{path}-{scheme}")
+        expect(page.get_by_role("img", name="<Figure>")).to_have_js_property("naturalWidth", 1)

@@ -222,9 +222,13 @@ def _add_gap_links(rows: Sequence[Row], texts: list[Markup], file: Gap) -> Seque
     return [*rows, Row(HUNK_HEADER, None, None, "")]
 
 
-def render_gap(content: bytes, gap: Gap) -> Markup:
+def render_gap(content: bytes | None, gap: Gap) -> Markup:
     """The lines of a gap that are nearest to its hunk, and a link to the others. `content`: of the
-    file after the change."""
+    file after the change; None if it is too large."""
+    render_lines = _split_lines if gap.split else _unified_lines
+    header = Row(HUNK_HEADER, None, None, "")
+    if content is None:
+        return render_lines([header], [Markup("The file is too large to show these lines.")], {})
     lines = content.decode(errors="backslashreplace").removesuffix("\n").split("\n")
     first, last = max(gap.first, 1), min(gap.last or len(lines), len(lines))
     if gap.last:
@@ -234,12 +238,11 @@ def render_gap(content: bytes, gap: Gap) -> Markup:
     numbers = range(first, last + 1)
     rows = [Row("context", n + gap.shift, n, f" {lines[n - 1]}") for n in numbers]
     texts = [_plain_text(row.text) for row in rows]
-    header = Row(HUNK_HEADER, None, None, "")
     if gap.last and first > gap.first:
         rows, texts = [header, *rows], [replace(gap, last=first - 1).link(), *texts]
     elif not gap.last and last < len(lines):
         rows, texts = [*rows, header], [*texts, replace(gap, first=last + 1).link()]
-    return (_split_lines if gap.split else _unified_lines)(rows, texts, {}, min(gap.width, 9))
+    return render_lines(rows, texts, {}, min(gap.width, 9))
 
 
 def _unified_lines(

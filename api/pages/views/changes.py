@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from mimetypes import guess_type
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from api.changes import NOW, START, Changes, Since, Until, load_changes
+from api import problems
+from api.changes import NOW, REVIEW_NUMBER, START, Changes, Since, Until, load_changes, load_version
+from api.http.answers import is_unchanged, untrusted_headers
+from api.pages.format.file_view import is_picture
 from api.pages.format.patch import render_patch
 from api.pages.rendering import render_page_in_thread
 from api.pages.visitor import Reader, Visitor
+from api.problems import RefusedRequest
 from api.services import ServicesDep, find_job
+from jobs.blobs.directory import digest_bytes
 from jobs.model.record import JobRecord
 from jobs.model.review import Review
 from jobs.model.review_digest import digest_review
@@ -21,6 +27,8 @@ from jobs.view.comments import mark_outdated
 from jobs.view.patch import PatchFile
 
 router = APIRouter(prefix="/jobs/{job_id}/changes")
+
+Moment = Annotated[str, Query(pattern=f"^({START}|{NOW}|{REVIEW_NUMBER})$")]
 
 
 @router.get("")
@@ -46,6 +54,28 @@ async def changes_part(job_id: str, services: ServicesDep, visitor: Reader) -> R
     return await _render("patch.html", visitor, record, loaded)
 
 
+@router.get("/picture")
+async def picture(
+    job_id: str,
+    request: Request,
+    services: ServicesDep,
+    visitor: Reader,
+    path: Annotated[str, Query(max_length=4_096)],
+    at: Moment,
+    other: Moment,
+) -> Response:
+    """A version of a changed picture. `other`: the moment of the version next to it."""
+    record = (await find_job(services, visitor.credential, job_id)).record
+    content = await load_version(services, record, path, at, other)
+    if content is None or not is_picture(path):
+        raise RefusedRequest(problems.NOT_FOUND, "this version of the picture is not stored")
+    digest = digest_bytes(content)
+    headers = untrusted_headers(path, guess_type(path)[0] or "", digest)
+    if is_unchanged(request, digest):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers)
+
+
 async def _render(
     template: str, visitor: Visitor, record: JobRecord, changes: Changes, *, split: bool = False
 ) -> Response:
@@ -55,6 +85,7 @@ async def _render(
         template,
         visitor,
         job_id=record.id,
+        has_commit=record.spec.repo is not None,
         task=record.spec.task,
         changes=changes,
         rendered_patch=rendered,

@@ -11,10 +11,10 @@ from fastapi.responses import HTMLResponse
 from api import problems
 from api.changes import NOW, load_workspace
 from api.pages.format import job_view
-from api.pages.format.file_view import MAX_BYTES, view_file
+from api.pages.format.file_view import max_bytes, view_file
 from api.pages.format.patch import Gap, render_gap
 from api.pages.forms import as_request, form_values
-from api.pages.rendering import go_to, render_page_in_thread, render_part
+from api.pages.rendering import POLICY_OF_FILES, go_to, render_page_in_thread, render_part
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import RefusedRequest
 from api.routes import jobs as jobs_api
@@ -25,6 +25,7 @@ from api.submission import new_jobs
 from jobs.blobs import manifest
 from jobs.blobs.manifest import FileEntry
 from jobs.model.review import ReviewKind
+from jobs.view import patch as patches
 from jobs.view.work import find_run
 
 router = APIRouter(prefix="/jobs/{job_id}")
@@ -106,10 +107,11 @@ async def view(
 ) -> Response:
     """The page of a file."""
     entry = await _find_entry(services, visitor, job_id, path, at)
-    content = await services.blobs.get(entry.digest) if entry.size <= MAX_BYTES else None
+    content = await _load_content(services, entry, max_bytes(path))
     file = await asyncio.to_thread(view_file, path, content)
     values = {"job_id": job_id, "path": path, "at": at, "entry": entry, "file": file}
-    return await render_page_in_thread("file.html", visitor, **values)
+    headers = {"Content-Security-Policy": POLICY_OF_FILES}
+    return await render_page_in_thread("file.html", visitor, headers=headers, **values)
 
 
 @router.get("/context")
@@ -118,8 +120,13 @@ async def context(
 ) -> Response:
     """The lines of a gap of a patch."""
     entry = await _find_entry(services, visitor, gap.job_id, gap.path, at)
-    content = await services.blobs.get(entry.digest)
+    content = await _load_content(services, entry, patches.MAX_BYTES)
     return HTMLResponse(await asyncio.to_thread(render_gap, content, gap))
+
+
+async def _load_content(services: Services, entry: FileEntry, max_size: int) -> bytes | None:
+    """The bytes of a file; None if it is larger than a page shows."""
+    return await services.blobs.get(entry.digest) if entry.size <= max_size else None
 
 
 async def _find_entry(

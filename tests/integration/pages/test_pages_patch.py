@@ -389,6 +389,79 @@ async def test_a_version_in_the_commit_only_is_named(front):
     assert await listed("until=2") == {}
 
 
+OLD_PICTURE, NEW_PICTURE = b"\x89PNG\0old", b"\x89PNG\0new picture"
+
+
+async def test_a_picture_of_the_commit_is_shown_beside_its_change(front, tmp_path):
+    """Review 1 changes a picture; review 2 takes this back."""
+    repo = {"url": "https://git.example.org/team/app.git"}
+    job_id = await front.submit(review=True, repo=repo)
+    store, operations = front.services.store, front.services.operations
+    patch = await asyncio.to_thread(picture_patch, tmp_path)
+    for number, files in ((1, {"img/a b.png": NEW_PICTURE}), (2, {})):
+        lease = await front.claim(job_id)
+        entries = {
+            path: FileEntry(await front.services.blobs.put(content), len(content))
+            for path, content in files.items()
+        }
+        workspace = Manifest(entries, base="c0ffee")
+        digests = [await front.services.blobs.put(text) for text in (workspace.dump(), patch)]
+        await store.write(job_id, lease.epoch, Writes(workspace=digests[0], blobs=digests))
+        reference = asdict(PatchRef(digests[1], len(patch), 1, 0, 0, "c0ffee")) if files else None
+        payload = {"plan": [], "answer": "", "runs": [], "unproven": None, "patch": reference}
+        review = Review(f"r{number}", ReviewKind.REVIEW, payload, await store.now())
+        done(await operations.pause(lease, review))
+        if files:
+            html, pictures = await pictures_of(front, f"/app/jobs/{job_id}/changes")
+            assert "Before: in the commit" in plain(html)
+            assert pictures == [OLD_PICTURE, NEW_PICTURE]
+            done(await operations.decide(job_id, Decision("r1", Action.REVISE, "ada", "Less.")))
+    _, pictures = await pictures_of(front, f"/app/jobs/{job_id}/changes?since=1")
+    assert pictures == [NEW_PICTURE, OLD_PICTURE]
+    path = f"/app/jobs/{job_id}/changes/picture"
+    async with visiting(front.app) as visit:
+        for query, status in {
+            "path=none.png&at=start&other=1": 404,
+            "path=img/a b.png&at=2&other=2": 404,
+            "path=img/a b.png&at=7&other=1": 404,
+            "path=img/a b.png&at=x&other=1": 422,
+        }.items():
+            assert (await visit.get(f"{path}?{query}")).status_code == status, query
+    secret = await front.key("read", tenant="other")
+    async with visiting(front.app, secret) as visit:
+        answer = await visit.get(f"{path}?path=img/a b.png&at=start&other=1")
+        assert answer.status_code == 404
+
+
+async def pictures_of(front, page: str) -> tuple[str, list[bytes]]:
+    """A page, and the bytes of its pictures."""
+    async with visiting(front.app) as visit:
+        html = (await visit.get(page)).text
+        pictures = list[bytes]()
+        for address in re.findall('<img src="([^"]*)"', html):
+            answer = await visit.get(address.replace("&amp;", "&"))
+            assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
+            pictures.append(answer.content)
+    return html, pictures
+
+
+def picture_patch(folder) -> bytes:
+    """The patch of a picture, as git makes it."""
+
+    def git(*arguments: str) -> bytes:
+        call = ("git", "-c", "user.name=a", "-c", "user.email=a", *arguments)
+        return subprocess.run(call, cwd=folder, check=True, capture_output=True).stdout
+
+    (folder / "img").mkdir()
+    git("init", "--quiet")
+    for content in (OLD_PICTURE, NEW_PICTURE):
+        (folder / "img" / "a b.png").write_bytes(content)
+        git("add", "img")
+        if content == OLD_PICTURE:
+            git("commit", "--quiet", "--message=a")
+    return git("diff", "--cached", "--binary", "--full-index")
+
+
 async def test_lines_of_a_job_without_a_repository_take_comments(front):
     job_id = await front.submit(review=True, files={"a.py": "A = 1\nB = 1\n"})
     await work_of(front, job_id, 1, {"a.py": b"A = 2\nB = 2\n"})
@@ -408,7 +481,7 @@ async def test_lines_of_a_job_without_a_repository_take_comments(front):
     assert "on line 2: the line has changed" in html
 
 
-async def test_files_are_shown_in_place_and_a_patch_has_their_other_lines(front):
+async def test_files_are_shown_in_place_and_a_patch_has_their_other_lines(front, monkeypatch):
     lines = [f"line {n}" for n in range(1, 41)]
     start = {"a.txt": "\n".join(lines), "a.png": "old", "data.csv": "name\n<b>\n"}
     job_id = await front.submit(review=True, files=start)
@@ -434,6 +507,9 @@ async def test_files_are_shown_in_place_and_a_patch_has_their_other_lines(front)
         assert [line for line in plain(shown).split("\n") if line] == [f" {x}" for x in lines[:6]]
         fallback = re.findall(r'href="([^"]*/view\?[^"]*last=6[^"]*)"', html)[0]
         assert "line 40" in (await visit.get(fallback.replace("&amp;", "&"))).text
+        monkeypatch.setattr("jobs.view.patch.MAX_BYTES", 100)
+        shown = (await visit.get(address.replace("&amp;", "&"))).text
+        assert ("line 1<" in shown, "The file is too large" in shown) == (False, True)
         for path in ("view?path=none", "context?path=none&at=now", "view?path=a.txt&at=7"):
             assert (await visit.get(f"{page}/{path}")).status_code == 404
         assert (await visit.get(f"{page}/view?path=a.txt&at=x")).status_code == 422

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
@@ -45,6 +46,7 @@ def test_a_notebook_shows_cells_with_their_output():
             "outputs": [
                 {"output_type": "stream", "text": ["<u>\n"]},
                 {"data": {"text/plain": "<Figure>", "image/png": "iVBOR"}},
+                {"data": {"text/plain": "<Figure>", "image/svg+xml": "<svg>"}},
                 {"data": {"text/html": "<table>"}},
             ],
         },
@@ -57,6 +59,59 @@ def test_a_notebook_shows_cells_with_their_output():
     assert not [tag for tag in ("<b>", "<i>", "<u>", "<Figure>", "<table>") if tag in html]
     long = view_file("a.ipynb", notebook(*cells[:1] * 203).encode())
     assert (len(long.parts), long.note) == (200, "3 more cells are not shown.")
+    wordy = [{"cell_type": "code", "source": "", "outputs": [{"text": "x" * 100_000}]}] * 3
+    assert view_file("a.ipynb", notebook(*wordy).encode()).note == "1 more cells are not shown."
+    large = notebook(*cells, x="y" * file_view.MAX_BYTES).encode()
+    assert len(large) < file_view.max_bytes("a.ipynb")
+    assert "<p>Plan" in view_file("a.ipynb", large).parts[0]
+    assert "too large" in view_file("a.ipynb", b"no JSON" * file_view.MAX_BYTES).note
+
+
+def encoded(content: bytes) -> str:
+    return base64.encodebytes(content).decode()
+
+
+BITMAPS = {
+    "image/png": b"\x89PNG\r\n\x1a\n" + bytes(80),
+    "image/jpeg": b"\xff\xd8\xff\xe0",
+    "image/gif": b"GIF89a",
+}
+
+
+@pytest.mark.parametrize("kind", BITMAPS)
+def test_a_notebook_shows_bitmaps(kind):
+    content = BITMAPS[kind]
+    outputs = [{"data": {"text/plain": ["<Figure>"], kind: encoded(content)}}]
+    cells = [
+        {"cell_type": "code", "source": "plot()", "outputs": outputs},
+        {
+            "cell_type": "markdown",
+            "source": "![x](attachment:a.png)",
+            "attachments": {'"a.png': {kind: encoded(content)}},
+        },
+    ]
+    html = text_of("a.ipynb", notebook(*cells))
+    address = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    assert f'<img src="{address}" alt="&lt;Figure&gt;">' in html
+    assert f'<img src="{address}" alt="&#34;a.png">' in html
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("image/png", "no base64"),
+        ("image/png", encoded(b"<svg onload=alert(1)>")),
+        ("image/png", encoded(BITMAPS["image/gif"])),
+        ("image/svg+xml", encoded(b"<svg>")),
+        ("image/svg+xml", "<svg>"),
+        ("text/html", "<img src=x>"),
+        ('image/png" onerror="x', encoded(BITMAPS["image/png"])),
+    ],
+)
+def test_a_notebook_shows_nothing_else_as_a_picture(kind, content):
+    cell = {"cell_type": "code", "source": "", "outputs": [{"data": {kind: content}}]}
+    html = text_of("a.ipynb", notebook(cell))
+    assert ("<img" in html, ": see the file)" in html) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -432,3 +432,5 @@ def test_a_gap_shows_the_lines_nearest_to_its_hunk(split):
     tail = str(patch_pages.render_gap(content, replace(gap, first=205, last=0)))
     assert ("line 300" in tail, "<a" in tail) == (True, False)
     assert "d-context" not in str(patch_pages.render_gap(content, replace(gap, first=301, last=0)))
+    too_large = str(patch_pages.render_gap(None, gap))
+    assert ("d-place" in too_large, "too large" in too_large) == (True, True)
