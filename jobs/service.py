@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
 from jobs.audit.entries import Actor
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
-from jobs.model.record import Cause, JobRecord, Reason, Result, Wait, new_job_id
+from jobs.model.record import Cause, Continuation, JobRecord, Reason, Result, Wait, new_job_id
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec
 from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
@@ -127,20 +127,26 @@ class Operations:
         *,
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
+        continues: Continuation | None = None,
         **submitter: Unpack[Submitter],
     ) -> Submission | Refusal:
         """Add a job with this `spec`, which starts from files of another job in any state. The
         authors of that job are also authors of the fork.
 
-        `blobs` are the digests of further bytes that the fork refers to.
+        `blobs` are the digests of further bytes that the fork refers to. `continues`: the start of
+        the other job, if the fork has the same start. The fork adds no commit to its branch.
         """
 
         async def fork_of(parent: Loaded) -> Change:
             record = parent.record
             authors, tenant, now = list_authors(record), record.tenant, parent.now
-            return lifecycle.submit(
+            change = lifecycle.submit(
                 new_job_id(), tenant, spec, now, authors=authors, fork_of=record.id, **submitter
             )
+            if continues is None:
+                return change
+            start = replace(continues, branch=None, workspace=spec.workspace or "")
+            return replace(change, after=replace(change.after, continues=start))
 
         return await self._derive(job_id, fork_of, idempotency, blobs)
 

@@ -19,7 +19,7 @@ from agents.ports import Charge, Event, Finished
 from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.model.events import NewEvent
-from jobs.model.record import GraphFormat
+from jobs.model.record import Continuation, GraphFormat
 from jobs.redis.connection import RedisCommand
 from jobs.store import LeaseRef, Writes
 from jobs.store.redis_store import RedisStore
@@ -43,6 +43,8 @@ class Batch:
     """Digests of bytes that are kept as long as the job."""
     workspace: str | None = None
     """The digest of the job's workspace; '' for an empty workspace, None for no change."""
+    continues: Continuation | None = None
+    """The start of the job on an earlier change of its repository; None for no change."""
     graph: GraphFormat | None = None
     """The format of the checkpoints from now on; None for no change."""
 
@@ -50,7 +52,8 @@ class Batch:
     def is_empty(self) -> bool:
         """Whether a write of this batch would change nothing."""
         lists = (self.events, self.journal, self.charges, self.commands, self.blobs)
-        return not any(lists) and self.workspace is None and self.graph is None
+        values = (self.workspace, self.continues, self.graph)
+        return not any(lists) and all(value is None for value in values)
 
     def writes(self) -> Writes:
         """The argument of `RedisStore.write`."""
@@ -59,6 +62,7 @@ class Batch:
             journal=self.journal,
             charges=self.charges,
             workspace=self.workspace,
+            continues=self.continues,
             graph=self.graph,
             commands=self.commands,
             blobs=self.blobs,

@@ -70,6 +70,13 @@ class Rebase(ResponseModel):
     job_id: str = Field(description="the job that made it")
     bundle: str = Field(description="the digest of the change as a git bundle")
     base: str = Field(description="the commit that it was made on")
+    branch: str | None = Field(None, description="the branch that has this commit, if one does")
+    root: str | None = Field(
+        None, description="the commit on which the first change of the branch was made"
+    )
+    upload: str | None = Field(
+        None, description="the digest of the git bundle that has this commit; null: by URL"
+    )
 
 
 class Patch(ResponseModel):

@@ -112,7 +112,9 @@ async def store_start_of_fork(
     Returns the digest of their manifest, and the digests that the fork refers to. Raises
     RefusedRequest, a 422, if the job has no such revision.
     """
-    if revision is None:
+    if revision is None and original.continues is not None:
+        start = await manifest.load(services.blobs, original.continues.workspace)
+    elif revision is None:
         start = await start_files(services, original)
         present = await manifest.load(services.blobs, original.workspace)
         start = replace(start, base=present.base)

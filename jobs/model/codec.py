@@ -1,10 +1,10 @@
 """Records and events in their stored form.
 
 A record is a hash. Scripts compare `status`, `version`, `epoch` and `ends_by`, and fenced writes
-change `progress_epoch`, `workspace` and `graph`, so these are separate fields. `due_at` is a field
-too, because it moves without a new version: a heartbeat extends a lease, or a job becomes the first
-of its line. `spec`, of which only the labels change, is one JSON field without the values that are
-the defaults of `JobSpec`. `state` has all other fields as JSON.
+change `progress_epoch`, `workspace`, `continues` and `graph`, so these are separate fields.
+`due_at` is a field too, because it moves without a new version: a heartbeat extends a lease, or a
+job becomes the first of its line. `spec`, of which only the labels change, is one JSON field
+without the values that are the defaults of `JobSpec`. `state` has all other fields as JSON.
 
 Several releases run at the same time while a fleet is upgraded, so each ignores unknown fields. A
 value that an older release must not drop when it writes the record is a separate field of the hash,
@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 
 from jobs.model.credentials import Signer
 from jobs.model.events import Event, NewEvent
-from jobs.model.record import GraphFormat, JobRecord
+from jobs.model.record import Continuation, GraphFormat, JobRecord
 from jobs.model.spec import JobSpec
 
 _SPEC = TypeAdapter(JobSpec)
@@ -37,6 +37,7 @@ _OWN_FIELDS = (
     "due_at",
     "progress_epoch",
     "workspace",
+    "continues",
     "graph",
     "authors",
     "ends_by",
@@ -80,10 +81,16 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         spec = _SPEC.dump_python(record.spec, mode="json", exclude_defaults=True)
         fields["spec"] = dump(spec)
         fields["workspace"] = record.workspace or ""
+        fields["continues"] = continuation_field(record.continues) if record.continues else ""
         fields["progress_epoch"] = str(record.progress_epoch)
         fields["graph"] = str(record.graph or "")
         fields["once"] = record.once
     return fields
+
+
+def continuation_field(continuation: Continuation) -> str:
+    """The field `continues` of a record's hash."""
+    return dump(to_plain(continuation))
 
 
 def read_record(fields: Mapping[str, str]) -> JobRecord:
@@ -100,6 +107,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
             **compared,
             "spec": json.loads(fields["spec"]),
             "workspace": fields["workspace"] or None,
+            "continues": json.loads(fields.get("continues") or "null"),
             "graph": GraphFormat.parse(fields["graph"]) if fields["graph"] else None,
             "once": fields["once"],
             "ends_by": fields["ends_by"] or None,

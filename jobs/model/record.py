@@ -16,7 +16,7 @@ from typing import Any
 
 from jobs.model.credentials import Signer
 from jobs.model.review import Decision, Review
-from jobs.model.spec import JobKind, JobSpec
+from jobs.model.spec import EarlierChange, JobKind, JobSpec
 
 _JOB_ID = re.compile(r"[0-9a-f]{20}")
 
@@ -168,7 +168,7 @@ class PatchRef:
 @dataclass(frozen=True, slots=True)
 class Push:
     """The delivery of a job's change to the repository that it was fetched from: one commit on a
-    new branch."""
+    branch."""
 
     branch: str | None = None
     """The pushed branch. None: no branch was pushed."""
@@ -206,6 +206,27 @@ class Result:
     """The digest of the same change as a git bundle of one commit."""
     delivery: Push | None = None
     """The delivery, if the job delivers its change; also of a delivery that failed half-way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """The start of a job that continues an earlier change of its repository. The first attempt
+    chooses the start."""
+
+    change: EarlierChange
+    workspace: str
+    """The digest of the manifest of the job's first files. It names the commit that the job works
+    on."""
+    target: str
+    """The commit (hexadecimal) of the ref of the job's repository when the job began."""
+    root: str
+    """See `EarlierChange.root`. If the job makes a new branch: the commit that the job works on."""
+    branch: str | None = None
+    """The branch to which a delivery adds a commit. None: a delivery makes a new branch."""
+    merged: bool = False
+    """Whether the first files differ from the commit by the earlier change."""
+    conflicts: tuple[str, ...] = ()
+    """Git's messages about the conflicts that the merge left in the files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +273,9 @@ class JobRecord:
     """The last decision, for the graph."""
     workspace: str | None = None
     """The digest of the manifest that the last finished tool call left. None: no files."""
+    continues: Continuation | None = None
+    """The earlier change of the repository that the job started from. None: the job has not begun,
+    or started from no change."""
     decided_epoch: int = 0
     """The epoch of the decision. The attempt with the next epoch resumes a pause."""
     claimed_at: int | None = None

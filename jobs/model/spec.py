@@ -146,7 +146,7 @@ class JobSpec:
     setup: str | None = None
     """The shell command that installs the repository's dependencies. None: a command that the
     repository's files suggest. Empty: no command."""
-    rebase: Rebase | None = None
+    rebase: EarlierChange | None = None
     """The change of another job, which is merged onto the commit of `repo` before the work starts.
     """
     review_rules: ReviewRules | None = None
@@ -228,14 +228,26 @@ def repository_name(url: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebase:
-    """An approved change of another job."""
+class EarlierChange:
+    """The change of another job on the same repository. A job can start from this change."""
 
     job_id: str
     bundle: str
     """The digest of the git bundle that has the change as one commit."""
     base: str
     """The commit (hexadecimal) that the change was made on."""
+    branch: str | None = None
+    """The branch of the host to which the change was delivered, or with the commit `base`. None: no
+    branch of the host belongs to the change."""
+    root: str | None = None
+    """The commit on which the first change of `branch` was made. None: it is `base`."""
+    upload: str | None = None
+    """The digest of the git bundle with the commit `base`, for an uploaded repository."""
+
+    @property
+    def work_base(self) -> str:
+        """The commit that all changes of the branch are relative to."""
+        return self.root or self.base
 
 
 @dataclass(frozen=True, slots=True)

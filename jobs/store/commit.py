@@ -17,7 +17,7 @@ from redis.commands.core import AsyncScript
 from jobs import counting
 from jobs.budgets import Cap, Spent
 from jobs.errors import StoreUnavailable
-from jobs.model.codec import dump, event_body, record_fields
+from jobs.model.codec import continuation_field, dump, event_body, record_fields
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Status
 from jobs.redis import keys
@@ -245,6 +245,8 @@ def attempt_writes(job: JobKeys, epoch: int, writes: Writes) -> Iterator[RedisCo
         yield from post_charge(job, charge)
     if writes.workspace is not None:
         yield ("HSET", job.record, "workspace", writes.workspace)
+    if writes.continues is not None:
+        yield ("HSET", job.record, "continues", continuation_field(writes.continues))
     if writes.graph is not None:
         yield ("HSET", job.record, "graph", str(writes.graph))
     yield from _add_blobs(job, writes.blobs)

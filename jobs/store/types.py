@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jobs.budgets import Spent, billionths
 from jobs.model.events import NewEvent
-from jobs.model.record import GraphFormat, JobRecord
+from jobs.model.record import Continuation, GraphFormat, JobRecord
 from jobs.redis.connection import RedisCommand
 
 ENTRIES_KEPT = 20
@@ -92,6 +92,8 @@ class Writes:
     charges: Sequence[Charge] = ()
     workspace: str | None = None
     """The digest of the manifest that the call left. '': no files. None: unchanged."""
+    continues: Continuation | None = None
+    """The start of the job on an earlier change of its repository. None: unchanged."""
     graph: GraphFormat | None = None
     """The format of the job's checkpoints. None: unchanged."""
     commands: Sequence[RedisCommand] = ()

@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import Unpack
 
 from jobs.model.record import JobRecord
-from jobs.model.spec import JobSpec, Rebase, Repo
+from jobs.model.spec import EarlierChange, JobSpec, Repo
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal, Submitter
 from jobs.transitions.reviews import list_authors
+from jobs.view.change import change_to_continue
 
 
 def rebase_as_new_job(
@@ -33,11 +34,11 @@ def rebase_as_new_job(
     repo_and_change = _find_change(parent)
     if isinstance(repo_and_change, Refusal):
         return repo_and_change
-    repo, rebase = repo_and_change
+    repo, change = repo_and_change
     spec = replace(
         spec or parent.spec,
         repo=repo,
-        rebase=rebase,
+        rebase=change,
         conversation_id=parent.conversation_id,
         retry_of=None,
         steps=(),
@@ -50,12 +51,14 @@ def rebase_as_new_job(
     )
 
 
-def _find_change(parent: JobRecord) -> tuple[Repo, Rebase] | Refusal:
-    """The repository with the new base, and the change."""
+def _find_change(parent: JobRecord) -> tuple[Repo, EarlierChange] | Refusal:
+    """The repository with the new base, and the change. The branch of the change is the branch that
+    the parent continued: a branch that the parent made belongs to the parent."""
     status, result, repo = parent.status, parent.result, parent.spec.repo
+    change = change_to_continue(parent)
     if not status.final:
         return Refusal("not_final", f"the job is {status}: its change is not final", status)
-    if repo is None or result is None or result.patch is None or result.bundle is None:
+    if repo is None or result is None or change is None or change.job_id != parent.id:
         return Refusal("no_change", "the job has no change of a repository to rebase", status)
     if result.approved_by is None:
         detail = "the job's change has no approval: only an approved change can be rebased"
@@ -69,4 +72,5 @@ def _find_change(parent: JobRecord) -> tuple[Repo, Rebase] | Refusal:
         return Refusal("uploaded", detail, status)
     branch = result.delivery.base if result.delivery else None
     onto = replace(repo, ref=branch or repo.ref)
-    return onto, Rebase(parent.id, result.bundle, result.patch.base)
+    continued_branch = parent.continues.branch if parent.continues else None
+    return onto, replace(change, branch=continued_branch)

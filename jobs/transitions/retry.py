@@ -51,7 +51,11 @@ def retry_as_new_job(
     if is_approved and _demands_more(spec, parent.spec):
         return change
     record = replace(
-        change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph
+        change.after,
+        inherits=parent.id,
+        workspace=parent.workspace,
+        continues=parent.continues,
+        graph=parent.graph,
     )
     # the retry of an unapproved job writes its own summary
     excluded_kinds = {"summarized"} if parent.reason is Reason.UNAPPROVED else set[str]()

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
 
-from jobs.errors import Contended
+from jobs.errors import Contended, StaleEpoch
 from jobs.model.events import NewEvent
-from jobs.model.record import Reason, Status
+from jobs.model.record import Continuation, Reason, Status
 from jobs.model.review import Action
 from jobs.model.review_digest import digest_review
-from jobs.model.spec import JobSpec, Priority
+from jobs.model.spec import EarlierChange, JobSpec, Priority
 from jobs.service import UNKNOWN, Submission
 from jobs.store import Existing, Idempotency, LeaseRef, Writes
 from jobs.transitions import retry
@@ -159,6 +159,29 @@ async def test_a_dead_workers_job_is_hinted_by_the_sweep_after_its_leases_end(st
 
 
 # Retried
+
+
+async def test_the_start_on_an_earlier_change_is_recorded_once_and_belongs_to_the_retry(service):
+    running = await service.running()
+    change = EarlierChange("j0", "b" * 64, "c" * 40, branch="fettle/j0")
+    start = Continuation(change, "a" * 64, "d" * 40, "c" * 40, "fettle/j0", True, ("CONFLICT",))
+    writes = Writes(workspace="a" * 64, continues=start)
+    with pytest.raises(StaleEpoch):
+        await service.store.write(running.id, 2, writes)
+    assert (await service.record(running.id)).continues is None
+    await service.store.write(running.id, 1, writes)
+    await service.store.write(running.id, 1, Writes(workspace="e" * 64))
+    failed = job(await service.operations.fail(lease_of(running), Reason.DELIVERY, "it moved"))
+    assert (failed.continues, failed.workspace) == (start, "e" * 64)
+    retry_job = job(await service.operations.retry_as_new_job(failed.id, by="bob"))
+    assert (await service.record(retry_job.id)).continues == start
+    spec = replace(failed.spec, workspace="f" * 64)
+    fork = job(await service.operations.fork_as_new_job(failed.id, spec, continues=start, by="bob"))
+    assert (await service.record(fork.id)).continues == replace(
+        start, branch=None, workspace="f" * 64
+    )
+    revision = job(await service.operations.fork_as_new_job(failed.id, spec, by="bob"))
+    assert revision.continues is None
 
 
 async def test_a_retry_continues_from_the_end_of_the_failed_job(service):

@@ -8,7 +8,7 @@ from agents.ports.repository import Rebased
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import FileEntry, Manifest, load
 from jobs.model.record import JobRecord
-from jobs.model.spec import Rebase, Repo
+from jobs.model.spec import EarlierChange, Repo
 from worker.adapters.base import nameable, special_mode
 from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryRefused
@@ -51,7 +51,7 @@ async def begin_rebase(record: JobRecord, repositories: Repositories, blobs: Blo
     return Begun(workspace, Rebased(change.base, _first_conflicts(merged.conflicts)))
 
 
-async def _merged(base: CommitBase, repo: Repo, change: Rebase, bundle: bytes) -> Merged:
+async def _merged(base: CommitBase, repo: Repo, change: EarlierChange, bundle: bytes) -> Merged:
     merged = await base.merge_change(change.base, bundle)
     if not (merged.files or merged.links or merged.removed or merged.conflicts):
         raise RepositoryRefused(

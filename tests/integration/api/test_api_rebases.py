@@ -10,7 +10,7 @@ from support.pages.api_front import RESULT, done, settings_for, started
 
 from api.schemas.job import Job
 from jobs.model.record import PatchRef, Push, Reason
-from jobs.model.spec import Deliver, Rebase, Repo
+from jobs.model.spec import Deliver, EarlierChange, Repo
 from jobs.retention import Retention, remove_unreferenced
 from jobs.store import Writes
 
@@ -68,7 +68,9 @@ async def test_a_rebase_is_a_job_with_the_same_terms_that_starts_from_the_change
     job = await front.job(job_id)
     Job.model_validate(job)
     assert {name: job["spec"][name] for name in terms} == terms
-    assert job["spec"]["rebase"] == {"job_id": first, "bundle": DIGEST, "base": BASE}
+    without_branch = {"branch": None, "root": None, "upload": None}
+    change = {"job_id": first, "bundle": DIGEST, "base": BASE}
+    assert job["spec"]["rebase"] == {**change, **without_branch}
     assert (job["conversation_id"], job["spec"]["retry_of"]) == (first, None)
     record = (await front.services.store.load(job_id)).record
     assert (record.spec.repo, record.spec.deliver) == (Repo(URL), Deliver(pull_request=True))
@@ -100,7 +102,7 @@ async def test_the_change_is_kept_as_long_as_the_new_job(front):
     await front.client.post(f"/jobs/{job_id}/cancel")
     retry_job = (await front.client.post(f"/jobs/{job_id}/retry")).json()["id"]
     spec = (await front.services.store.load(retry_job)).record.spec
-    assert (spec.retry_of, spec.rebase) == (job_id, Rebase(first, DIGEST, BASE))
+    assert (spec.retry_of, spec.rebase) == (job_id, EarlierChange(first, DIGEST, BASE))
 
 
 async def test_a_rebase_needs_a_review_if_the_present_policy_requires_one(redis_url, tmp_path):

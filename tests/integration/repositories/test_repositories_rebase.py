@@ -15,7 +15,7 @@ from support.servers.git_server import GitServer, git_server
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import load, save
 from jobs.model.record import JobRecord
-from jobs.model.spec import JobSpec, Rebase, Repo
+from jobs.model.spec import EarlierChange, JobSpec, Repo
 from settings.repositories import RepositorySettings
 from worker.adapters.workspace import ManifestWorkspace
 from worker.repositories import merges, rebase
@@ -76,7 +76,7 @@ class Rebasing:
         base = await self.repositories.base(self.repo, commit)
         signed = {"branch": "fettle/old", "message": "x", "author": "A <a@b>", "at": 1}
         bundle = await base.bundle(changed_files, removed, kinds, **signed)  # type: ignore[arg-type]
-        of = Rebase("old", await self.blobs.put(bundle), commit)
+        of = EarlierChange("old", await self.blobs.put(bundle), commit)
         workspace = await save(self.blobs, sent)
         spec = JobSpec("Fix it", repo=self.repo, rebase=of, workspace=workspace)
         return replace(queued("new"), spec=spec, workspace=workspace)

@@ -8,7 +8,7 @@ from support.jobs.job_examples import RESULT, JobService, decision, job, lease_o
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason
 from jobs.model.review import Action, Comment, Decision, Review, ReviewKind, Side
-from jobs.model.spec import Rebase
+from jobs.model.spec import EarlierChange
 from jobs.store import ENTRIES_KEPT, ConversationEntry, Writes
 from jobs.store.redis_store import RedisStore
 from worker.earlier_jobs import ENTRY_SHOWN, WORDS_SHOWN, keep_newest_words, load_earlier_jobs
@@ -114,7 +114,7 @@ async def test_a_job_with_its_retries_and_rebases_is_shown_once(service: JobServ
         "42 The job failed (delivery): main has moved. "
         "Its changes are not in the working directory."
     )
-    rebase = Rebase(retry.id, "d" * 64, "c" * 40)
+    rebase = EarlierChange(retry.id, "d" * 64, "c" * 40)
     (only,) = await earlier_jobs(service, rebase=rebase)
     assert "not in the working directory" not in str(only["summary"])
     rebased = await service.submit("first", **TALK, rebase=rebase)
