@@ -8,11 +8,12 @@ See ADR 68.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from agents.errors import ToolRefused
 from agents.paths import ROOT, in_workspace, normalize_path
 from agents.ports import Workspace
+from sandbox.paths import is_git_internal
 
 MOST_LINKS = 40
 """The number of links on the way of one path that Linux follows."""
@@ -62,6 +63,24 @@ def follow(path: str, links: Mapping[str, str]) -> str:
     the working directory. Raises ToolRefused if a link leads out of it, or in a circle."""
     if not links:
         return path
+    *_, end = _follow_steps(path, links, ROOT)
+    return end
+
+
+def leaves_repository(link: str, links: Mapping[str, str], submodules: Collection[str]) -> bool:
+    """Whether `link`, one of the symbolic `links` of a repository, is absolute, or leads out of the
+    repository, into `.git`, into a submodule, or in a circle. The target need not exist."""
+    try:
+        return any(
+            is_git_internal(path) or path in submodules for path in _follow_steps(link, links)
+        )
+    except ToolRefused:
+        return True
+
+
+def _follow_steps(path: str, links: Mapping[str, str], root: str | None = None) -> Iterator[str]:
+    """The paths on the way of `path`, as the kernel follows it: directories, links, and the end.
+    An absolute target has to begin with `root`. Raises ToolRefused as `follow` does."""
     waiting, parts, followed = path.split("/")[::-1], list[str](), 0
     while waiting:
         part = waiting.pop()
@@ -73,19 +92,20 @@ def follow(path: str, links: Mapping[str, str]) -> str:
         if part in {"", "."}:
             continue
         parts.append(part)
-        target = links.get("/".join(parts))
+        yield (entered := "/".join(parts))
+        target = links.get(entered)
         if target is None:
             continue
         followed += 1
         if followed > MOST_LINKS:
             raise ToolRefused(f"{_first_link(path, links)} leads in a circle")
         parts = [] if target.startswith("/") else parts[:-1]
-        if target.startswith("/") and f"{target}/".startswith(f"{ROOT}/"):
-            target = target.removeprefix(ROOT)
+        if root is not None and f"{target}/".startswith(f"{root}/"):
+            target = target.removeprefix(root)
         elif target.startswith("/"):
             raise ToolRefused(f"{_first_link(path, links)} leads out of the working directory")
         waiting += target.split("/")[::-1]
-    return "/".join(parts)
+    yield "/".join(parts)
 
 
 def _prefixes(path: str) -> Iterator[str]:

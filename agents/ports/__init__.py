@@ -180,6 +180,12 @@ class Workspace(Protocol):
         """Paths at which the job's repository has a commit of another one."""
         ...
 
+    def leaving_links(self, links: Mapping[str, str], replaced: Collection[str]) -> Collection[str]:
+        """The job's links that lead out of its repository (see `agents.links.leaves_repository`),
+        after a run that makes `links` and removes or replaces the paths `replaced`. Empty without a
+        repository."""
+        ...
+
     async def read(self, path: str) -> bytes | None:
         """A file's bytes, or None."""
         ...

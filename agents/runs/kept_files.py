@@ -36,6 +36,11 @@ SHARE_OF_RUNS = 0.9
 MADE_BY_PROGRAMS = frozenset({"node_modules", ".venv", ".tox", ".nox", ".cache"})
 """Folders that package managers and caches fill."""
 
+_LEAVING = (
+    "a symbolic link needs a relative target that stays in the repository, outside of .git and "
+    "of submodules"
+)
+
 Entry = bytes | str
 """The bytes of a file, or the target of a symbolic link."""
 
@@ -46,6 +51,8 @@ class KeptFiles:
 
     files: Mapping[str, bytes]
     links: Mapping[str, str]
+    dropped: Collection[str]
+    """Links that an earlier run made, and that are not kept any more."""
     reasons: tuple[str, ...]
     """Why other files are not kept: one line for each group of files."""
 
@@ -65,11 +72,15 @@ async def choose_kept(
     for path in deleted:
         if (reason := _fault(path)) is not None:
             reasons[f"{reason} (deleted)"].append(path)
+    leaving = await _leaving_links(ports.workspace, valid, {*deleted})
+    if leaving:
+        reasons[_LEAVING] = sorted(leaving)
+    dropped = leaving - valid.keys()
+    valid = {path: entry for path, entry in valid.items() if path not in leaving}
     entries = await _without_surplus(ports, valid, reasons)
-    files = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
-    links = {path: entry for path, entry in entries.items() if isinstance(entry, str)}
+    files, links = _files_and_links(entries)
     lines = (f"{_first_and_count(paths)}: {reason}" for reason, paths in reasons.items())
-    return KeptFiles(files, links, tuple(lines))
+    return KeptFiles(files, links, dropped, tuple(lines))
 
 
 def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
@@ -85,6 +96,24 @@ def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
     if isinstance(entry, str) and path.rpartition("/")[2].lower() == ".gitmodules":
         return "git takes no symbolic link of this name"
     return _fault(path)
+
+
+async def _leaving_links(
+    workspace: Workspace, changed: Mapping[str, Entry], deleted: Collection[str]
+) -> set[str]:
+    """The links of the job that would lead out of the repository in a clone with the patch. Scratch
+    links, and links that git ignores, such as those of a virtual environment, stay for later runs:
+    no patch has them."""
+    files, links = _files_and_links(changed)
+    leaving = workspace.leaving_links(links, {*files, *deleted})
+    if not (leaving := {path for path in leaving if not is_scratch(path)}):
+        return set()
+    return leaving - await workspace.ignored({**files, **dict.fromkeys(leaving, b"")})
+
+
+def _files_and_links(entries: Mapping[str, Entry]) -> tuple[dict[str, bytes], dict[str, str]]:
+    files = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
+    return files, {path: entry for path, entry in entries.items() if isinstance(entry, str)}
 
 
 def _submodule_below(workspace: Workspace, path: str) -> str | None:
@@ -110,7 +139,7 @@ async def _without_surplus(
     most = max(0, min(MOST_NEW, space))
     if len(new) <= most:
         return entries
-    files = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
+    files, _ = _files_and_links(entries)
     by_programs = {path for path in new if not MADE_BY_PROGRAMS.isdisjoint(path.split("/"))}
     ignored = (by_programs | await workspace.ignored(files)).intersection(new)
     surplus = [path for path in new if path not in ignored][most:]

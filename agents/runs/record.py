@@ -51,6 +51,7 @@ async def recorded(
     deleted = frozenset(path for path in result.deleted if not is_in_setup(path))
     kept_files = await choose_kept(ports, {**result.changed, **result.links}, deleted)
     changed, links = kept_files.files, kept_files.links
+    deleted |= {*kept_files.dropped}
     artifacts: Sequence[Artifact] = ()
     if changed or deleted or links:
         modes = {path: path in result.executable for path in changed}

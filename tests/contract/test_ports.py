@@ -181,6 +181,7 @@ async def test_links_and_modes_are_stored(harness: Harness) -> None:
         {"link": "a.txt", "out": "/etc"},
     )
     assert (dict(workspace.links()), set(workspace.submodules())) == (tree.links, set())
+    assert list(workspace.leaving_links({"new": "/etc"}, ())) == []
     assert set(workspace.list()) == {"run.sh", "plain.sh", "tool", "a.txt"}
     assert set(workspace.changed()) == {*workspace.list(), "link", "out"}
     assert await workspace.read("link") is None

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from agents.errors import PathOutside, ToolRefused
-from agents.links import follow
+from agents.links import follow, leaves_repository
 from agents.paths import is_in_setup
 from agents.ports import Artifact, Version
 from agents.ports.repository import Patch
@@ -106,6 +106,16 @@ class ManifestWorkspace:
     def submodules(self) -> Collection[str]:
         """See agents.ports.Workspace."""
         return self._base.submodules - self._manifest.removed if self._base else frozenset()
+
+    def leaving_links(self, links: Mapping[str, str], replaced: Collection[str]) -> Collection[str]:
+        """See agents.ports.Workspace. The links of the commit may lead anywhere."""
+        if self._base is None:
+            return ()
+        present = {path: to for path, to in self.links().items() if path not in replaced}
+        after = {**present, **links}
+        job_links = {path for path, to in after.items() if self._base.links.get(path) != to}
+        submodules = self.submodules()
+        return {path for path in job_links if leaves_repository(path, after, submodules)}
 
     async def read(self, path: str) -> bytes | None:
         """See agents.ports.Workspace."""
@@ -316,6 +326,7 @@ class ManifestWorkspace:
         files = {path: data for path, data in files.items() if not is_in_setup(path)}
         kinds = Kinds(self._executable(), self._manifest.links)
         ignored = await base.ignored(files, removed, kinds)
+        ignored |= {*self.leaving_links({}, ())}
         links = {path: target for path, target in kinds.links.items() if path not in ignored}
         files = {path: data for path, data in files.items() if path not in ignored}
         return files, replace(kinds, links=links)

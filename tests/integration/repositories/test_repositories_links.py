@@ -64,6 +64,8 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     project.write(FILES)
     for path, target in LINKS.items():
         (project.folder / path).symlink_to(target)
+    project.write({"bin/run": b"echo run\n"})
+    (project.folder / "bin/run").chmod(0o755)
     project.git(*allowed, "submodule", "--quiet", "add", str(outer.folder), "vendor/outer")
     project.git(*allowed, "submodule", "--quiet", "update", "--init", "--recursive")
     project.commit()
@@ -201,7 +203,9 @@ async def test_a_write_through_a_link_changes_its_target(job: Job) -> None:
 
 
 COMMANDS = {
-    "links are made": "ln -s src/app.py 1; ln -s ../docs src/2; ln -s /etc/hosts 3; ln -s no 4",
+    "links are made": "ln -s src/app.py 1; ln -s ../docs src/2; ln -s no 4; ln -s 4/x 5",
+    "links lead through links and back": "ln -s manual/up 1; ln -s docs/../src/.. old/2",
+    "a link gets the mode of its target": "ln -s tool.sh 1; chmod +x 1; ln -s old src/2",
     "links are removed and lead elsewhere": "rm app manual; ln -sfn docs/guide.md deep",
     "a link becomes a file": "rm app; echo text > app; echo more > docs/guide.md",
     "a link becomes a directory": "rm manual; mkdir manual; echo text > manual/in",
@@ -210,6 +214,10 @@ COMMANDS = {
     "a directory becomes a file": "rm -r old; echo text > old",
     "a file becomes a directory": "rm tool.sh; mkdir tool.sh; echo text > tool.sh/in",
     "modes change": "chmod +x tool.sh; printf '#!/bin/sh\\n' > new.sh; echo x > run; chmod +x run",
+    "a program loses its mode": "chmod -x bin/run",
+    "only a program's bytes change": "echo more >> bin/run",
+    "a program moves": "git mv bin/run run; git mv app application",
+    "modes that git does not store": "chmod 700 bin/run; chmod 600 tool.sh; chmod 777 old docs",
     "a program changes and its mode too": "echo more >> src/app.py; chmod 755 src/app.py",
     "a submodule is removed": "git rm -q --cached vendor/outer; rm -r vendor; rm .gitmodules",
 }
@@ -229,6 +237,76 @@ async def test_files_can_take_the_place_of_a_removed_submodule(job: Job) -> None
     await job.use(shell("rmdir vendor/outer"), shell(files))
     expected_tree = job.tree_of_clone("git rm -q --cached vendor/outer; rm -r vendor/outer", files)
     assert (await job.apply_patch_to_clone()).git("write-tree") == expected_tree
+
+
+LEAVING_LINKS = {
+    "absolute": "ln -s /etc/hosts new",
+    "absolute, into the working directory": "ln -s /work/src/app.py new",
+    "a parent": "ln -s ../outside new",
+    "a parent of a directory": "ln -s ../../outside src/new",
+    "the parent itself": "ln -s ../.. docs/new",
+    "a directory and back": "ln -s docs/../../outside new",
+    "a missing directory and back": "ln -s missing/../../outside new",
+    "through an absolute link of the commit": "ln -s passwd new",
+    "through a leaving link of the commit": "ln -s parent/x new",
+    "through a link of the commit into the working directory": "ln -s here new",
+    "through a link to a directory": "ln -s manual/../../outside new",
+    "a circle": "ln -s new new",
+    "through a circle of the commit": "ln -s ping new",
+    "into .git": "ln -s .git/config new",
+    "into .git, and out of it": "ln -s .git/../docs new",
+    "into .git, on file systems without case": "ln -s ../.GIT/config docs/new",
+    "to a submodule": "ln -s vendor/outer new",
+    "into a submodule": "ln -s ../vendor/outer/outer.txt docs/new",
+    "into a submodule, through its directory": "ln -s ../vendor old/new; ln -s old/new/outer new",
+    "a new target of a link": "ln -sfn /etc app",
+    "the place of a file": "ln -sfn /etc/hosts tool.sh",
+}
+
+
+@pytest.mark.parametrize("command", LEAVING_LINKS.values(), ids=LEAVING_LINKS)
+async def test_a_link_that_leaves_the_repository_is_refused(job: Job, command: str) -> None:
+    used = await job.use(shell(f"{command}; echo y > docs/guide.md"), shell("ls docs old"))
+    (refused,) = used.runs[0]["refused"]
+    assert "a symbolic link needs a relative target that stays in the repository" in refused
+    assert refused in used.texts[0]
+    assert used.runs[1]["refused"] == []
+    kept = command.rpartition(";")[0] or "true"
+    expected_tree = job.tree_of_clone(f"{kept}; echo y > docs/guide.md")
+    assert (await job.apply_patch_to_clone()).git("write-tree") == expected_tree
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("ln -s docs/../src/app.py new", "rm -r docs; ln -s . docs"),
+        ("ln -s old/x new", "rm -r old; ln -s passwd old"),
+        ("rm passwd; ln -s passwd new", "ln -s /etc/passwd passwd"),
+        ("ln -s deep/../../src new", "rm deep; mkdir deep; echo x > deep/x"),
+    ],
+)
+async def test_a_link_that_leaves_after_a_later_run_is_dropped(
+    job: Job, first: str, then: str
+) -> None:
+    """A run can change the directories and links on the way of a link that an earlier run made."""
+    used = await job.use(shell(first), shell(then), shell("test ! -L new"))
+    refused = [line for run in used.runs for line in run["refused"]]
+    assert any(line.startswith(("new", "old")) for line in refused), refused
+    assert not ((await job.apply_patch_to_clone()).folder / "new").is_symlink()
+
+
+async def test_ignored_links_and_restored_links_stay_for_later_runs(job: Job) -> None:
+    used = await job.use(
+        shell("echo env > .gitignore; mkdir env; rm passwd; ln -s /bin/sh env/sh"),
+        shell("ln -s /etc/passwd passwd; ln -s /bin/sh .scratch/sh; env/sh -c true"),
+        shell(".scratch/sh -c 'readlink passwd'"),
+    )
+    assert [run["refused"] for run in used.runs] == [[], [], []]
+    assert used.runs[2]["stdout"]["text"] == "/etc/passwd\n"
+    patch = await job.workspace.patch()
+    assert patch is not None
+    assert b"diff --git a/passwd" not in patch.content
+    assert b"env/sh" not in patch.content
 
 
 async def test_later_runs_see_the_links_and_modes_of_earlier_ones(job: Job) -> None:
