@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ from sandbox.protocol import (
     End,
     IsolationLayer,
     Limits,
+    OutputReceiver,
     PoolCount,
     RunResult,
     SandboxUnavailable,
@@ -29,6 +31,7 @@ from sandbox.result import (
     build_result,
     explain_failure,
     parse_header,
+    parse_live_header,
     result_without_answer,
 )
 
@@ -245,13 +248,33 @@ async def _exchange(
     # than its sandbox existed, which counts as forged.
     started_at = time.monotonic()
     await _send(instance.writer, session.encode_order(command, limits))
-    size = int.from_bytes(await instance.reader.readexactly(4), "big")
-    if size > HEADER_BYTES:
-        raise ForgedAnswer(f"a header of {size} bytes")
-    text = await instance.reader.readexactly(size)
+    text = await _receive_header(instance)
+    if command.live_output is not None:
+        text = await _pass_live_output(instance, text, command.live_output, started_at)
     header = parse_header(text, command, limits, time.monotonic() - started_at)
     blobs = [await instance.reader.readexactly(size) for size in header.sizes]
     return build_result(header, blobs)
+
+
+async def _receive_header(instance: Instance) -> bytes:
+    size = int.from_bytes(await instance.reader.readexactly(4), "big")
+    if size > HEADER_BYTES:
+        raise ForgedAnswer(f"a header of {size} bytes")
+    return await instance.reader.readexactly(size)
+
+
+async def _pass_live_output(
+    instance: Instance, text: bytes, receive: OutputReceiver, started_at: float
+) -> bytes:
+    """Pass the output that arrives during the run. `text` is the first header; returns the header
+    of the answer."""
+    for number in itertools.count(1):
+        size = parse_live_header(text, number, time.monotonic() - started_at)
+        if size is None:
+            break
+        receive(await instance.reader.readexactly(size))
+        text = await _receive_header(instance)
+    return text
 
 
 async def _send(writer: asyncio.StreamWriter, order: EncodedOrder) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 
 from sandbox import paths, policy
+from sandbox.agent import wire
 from sandbox.protocol import Command, Limits
 
 PYTHON = "python"
@@ -58,7 +59,7 @@ def encode_order(
 
     The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER` or
     `seed random`; `path DIRECTORY`; `removed PATH`; `mode 755 PATH` or `mode 644 PATH`;
-    `collect no`; and with a blob for each line, `file SIZE PATH`, `link SIZE PATH`,
+    `collect no`; `live yes`; and with a blob for each line, `file SIZE PATH`, `link SIZE PATH`,
     `site SIZE NAME`, `stdin SIZE`, and `word SIZE` for each of the program's words, or else
     `code SIZE`. Trees and a proxy are not in the header: the sandbox is made with them.
     """
@@ -93,6 +94,7 @@ def encode_order(
         *(f"removed {path}" for path in sorted(command.removed)),
         *(f"mode {755 if is_executable else 644} {path}" for path, is_executable in modes),
         *(() if command.collect else ("collect no",)),
+        *(() if command.live_output is None else (f"{wire.LIVE} yes",)),
         *(line for line, _ in blobs),
     )
     return EncodedOrder("\n".join(header), tuple(data for _, data in blobs))

@@ -76,6 +76,16 @@ class ConnectionHandler(Protocol):
         ...
 
 
+class OutputReceiver(Protocol):
+    """Receives the end of a run's output while the run goes on. It must not wait or raise."""
+
+    def __call__(self, tail: bytes, /) -> None:
+        """`tail` is the end of all output so far, and replaces the tail before: at most
+        `agent.wire.LIVE_BYTES` bytes of both streams, in the order in which they arrived. It may
+        begin and end within a character. The bytes are untrusted."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One program to run in a fresh sandbox, in the directory `/work`.
@@ -122,6 +132,10 @@ class Command:
     environment and before the programs of the system."""
     collect: bool = True
     """False: the result contains no changes of `/work`, and no refusals."""
+    live_output: OutputReceiver | None = None
+    """Gets the end of the output during the run, at most each `agent.wire.LIVE_SECONDS`, if there
+    is new output. The result is complete and the same without it. A run that is repeated, because
+    its sandbox was lost, begins again."""
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox import paths
-from sandbox.agent.wire import parse_lines
+from sandbox.agent.wire import LIVE, LIVE_BYTES, LIVE_SECONDS, parse_lines
 from sandbox.order import MAX_REMOVED
 from sandbox.protocol import Command, End, Limits, RunResult, Stream
 
@@ -66,6 +66,20 @@ class AnswerHeader:
     sizes: tuple[int, ...]
     """The sizes of the blobs that follow: head and tail of stdout and stderr, the changed files,
     the targets of links."""
+
+
+def parse_live_header(text: bytes, number: int, elapsed: float) -> int | None:
+    """The size of a part of the output that is sent before the answer, `elapsed` seconds after the
+    command; `number` counts these parts from 1. None: it is another header. Raises ForgedAnswer for
+    more data than an agent sends.
+    """
+    key, _, size = text.partition(b" ")
+    if key != LIVE.encode():
+        return None
+    is_size = size.isdigit() and len(size) < 6 and int(size) <= LIVE_BYTES
+    if not is_size or number > _CLOCK_TOLERANCE * elapsed / LIVE_SECONDS:
+        raise ForgedAnswer("more output than an agent sends during a run")
+    return int(size)
 
 
 def parse_header(text: bytes, command: Command, limits: Limits, elapsed: float) -> AnswerHeader:

@@ -61,6 +61,7 @@ class Order:
         self.code: bytes | None = None
         self.seed: str | None = None
         self.collect = True
+        self.live = False
         self.limits: dict[str, float] = {}
         self.rlimits: dict[str, tuple[int, int]] = {}
         for key, value in wire.receive_lines(control):
@@ -81,6 +82,8 @@ class Order:
                 self.seed = value
             elif key == "collect":
                 self.collect = False
+            elif key == wire.LIVE:
+                self.live = True
             else:
                 self.limits[key] = float(value)
 
@@ -140,7 +143,11 @@ def serve(
     has_importable = any(path.endswith(_IMPORTABLE) for path in order.files)
     is_alone = trees is None and not order.links and not has_importable
     process = _start(waiting, order, context, is_alone=is_alone)
-    summary = RunSupervisor(process, monitor, order.limits, order.stdin, read_fd).watch()
+    live_descriptor = write_fd if order.live else None
+    supervisor = RunSupervisor(
+        process, monitor, order.limits, order.stdin, read_fd, live_descriptor
+    )
+    summary = supervisor.watch()
     _send_answer(write_fd, summary, order, written, trees)
 
 

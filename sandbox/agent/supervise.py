@@ -10,6 +10,7 @@ import signal
 import time
 
 from sandbox.agent.code_process import CodeProcess
+from sandbox.agent.live_output import LiveOutput
 from sandbox.agent.processes import has_dead_leader, list_pids, read_stat
 from sandbox.agent.resource_monitor import INIT, ResourceMonitor
 
@@ -74,12 +75,18 @@ class RunSupervisor:
         limits: Mapping[str, float],
         stdin: bytes,
         control: int,
+        live_descriptor: int | None = None,
     ) -> None:
+        """`live_descriptor`: where the end of the output is sent during the run; None: nowhere."""
         self._limits, self._monitor, self._control = limits, monitor, control
         self._pid, self._stdin = process.pid, process.stdin
         self._unwritten_input = memoryview(stdin)
         self._pidfd = _open_pidfd(process.pid)
         self._child_signals = -1
+        self._started_at = time.monotonic()
+        self._live = None
+        if live_descriptor is not None:
+            self._live = LiveOutput(live_descriptor, self._started_at)
         self.summary = RunSummary(int(limits["output_bytes"]))
         monitor.start(limits)
         self._outputs = {process.stdout: self.summary.stdout, process.stderr: self.summary.stderr}
@@ -94,7 +101,7 @@ class RunSupervisor:
 
     def watch(self) -> RunSummary:
         """Returns after all processes of the run have ended, with their complete output."""
-        started_at = time.monotonic()
+        started_at = self._started_at
         deadline = started_at + self._limits["wall_seconds"]
         next_sample = started_at + FIRST_SAMPLE_SECONDS
         is_running = True
@@ -107,6 +114,8 @@ class RunSupervisor:
                 if self._child_signals >= 0:
                     reap_orphans(self._pid)
                 next_sample = time.monotonic() + self._monitor.wait
+            if self._live is not None:
+                self._live.send_if_due(now)
             is_running = self._poll_once(min(next_sample, deadline) - time.monotonic())
         self.summary.seconds = time.monotonic() - started_at
         self._finish(is_running=is_running)
@@ -168,6 +177,8 @@ class RunSupervisor:
         """Read once from an output; close it at its end."""
         data = os.read(fd, CHUNK)
         self._outputs[fd].add(data)
+        if self._live is not None:
+            self._live.add(data)
         if not data:
             self._poll.unregister(fd)
             os.close(fd)

@@ -14,6 +14,12 @@ READY = b"R"
 """The first message of an agent: it waits for its order."""
 BROKEN = b"!"
 """The first message of an agent that cannot start; the reason follows."""
+LIVE = "live"
+"""The only line of a header before the answer: `live SIZE`, with the end of the output so far."""
+LIVE_BYTES = 3 << 10
+"""The most of such a blob. With its header it fits into one write (PIPE_BUF)."""
+LIVE_SECONDS = 0.25
+"""The shortest time between two of them."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,12 +10,14 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from support.servers import docker_engine as engines
 
+from sandbox.agent.wire import LIVE_BYTES, LIVE_SECONDS
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.media import read_description
@@ -549,3 +551,61 @@ def _running(mark: str) -> list[int]:
         if mark.encode() in command_line:
             pids.append(int(directory.name))
     return pids
+
+
+# Output during a run
+
+
+TALK = """
+import sys, time
+for number in range(40):
+    print(f'line {number}', file=sys.stderr if number % 2 else sys.stdout)
+    time.sleep(0.05)
+"""
+
+
+async def test_output_is_passed_on_while_the_run_goes_on(sandbox: Sandbox) -> None:
+    seen: list[tuple[float, bytes]] = []
+    command = Command(("python", "-c", TALK))
+    live = replace(command, live_output=lambda tail: seen.append((time.monotonic(), tail)))
+    result = await sandbox.run(live, QUICK)
+    ended_at = time.monotonic()
+    lines = [f"line {number}" for number in range(40)]
+    assert len(seen) >= 3
+    assert ended_at - seen[0][0] > 1.0
+    for _, tail in seen:  # of both streams, in the order of the program
+        assert tail.decode().splitlines() == lines[: len(tail.decode().splitlines())]
+    assert len(seen[0][1]) < len(seen[-1][1])
+    silent = await sandbox.run(command, QUICK)
+    assert (result.stdout, result.stderr) == (silent.stdout, silent.stderr)
+    assert (result.end, result.exit_code) == (silent.end, silent.exit_code)
+    assert result.stdout.text.splitlines() == lines[::2]
+
+
+async def test_a_flood_of_output_is_passed_on_in_few_small_parts(sandbox: Sandbox) -> None:
+    code = """
+import sys, time
+end = time.monotonic() + 1.5
+total = 0
+while time.monotonic() < end and total < 30_000_000:
+    sys.stdout.write('x' * 9_999 + '\\n')
+    total += 10_000
+    time.sleep(0.0005)
+print('the end', flush=True)
+time.sleep(0.6)
+"""
+    tails: list[bytes] = []
+    command = replace(Command.python(code), live_output=tails.append)
+    result = await sandbox.run(command, QUICK)
+    assert result.succeeded
+    assert 2 <= len(tails) <= result.seconds / LIVE_SECONDS + 1
+    assert {len(tail) for tail in tails} == {LIVE_BYTES}
+    assert tails[-1].endswith(b"the end\n")
+
+
+async def test_a_quick_or_silent_run_sends_no_output_before_its_end(sandbox: Sandbox) -> None:
+    tails: list[bytes] = []
+    for code in ("print(1)", "import time; time.sleep(0.6)"):
+        result = await sandbox.run(replace(Command.python(code), live_output=tails.append), QUICK)
+        assert result.succeeded
+    assert not tails
