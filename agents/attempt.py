@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -100,6 +100,17 @@ class TokenStreams(Protocol):
         ...
 
 
+class RunOutputs(Protocol):
+    """The output of runs for clients that watch a job, while the runs go on. It is not stored."""
+
+    def follow(
+        self, run: str, tool: str, command: str
+    ) -> AbstractContextManager[Callable[[str], None]]:
+        """Within the block, the run goes on. The function takes the last lines of its output so
+        far; it does not wait or raise. `command` is one line."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything that one attempt passes to the graph: LangGraph's runtime context."""
@@ -135,3 +146,5 @@ class Ports:
     """Merges the changes of parallel steps in one file. None: such changes conflict."""
     tokens: TokenStreams | None = None
     """Receives the models' replies while they are streamed."""
+    outputs: RunOutputs | None = None
+    """Receives the output of the job's runs while they go on."""

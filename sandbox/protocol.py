@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from sandbox.agent import wire
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -33,6 +35,12 @@ MIB = 1024 * 1024
 
 PROXY_PORT = 3128
 """The port of 127.0.0.1 in a sandbox on which `Command.proxy` answers."""
+
+
+LIVE_BYTES = wire.LIVE_BYTES
+"""The most of a run's output that is passed on at one time while the run goes on."""
+LIVE_SECONDS = wire.LIVE_SECONDS
+"""The shortest time between two times."""
 
 
 class SandboxError(Exception):
@@ -81,8 +89,8 @@ class OutputReceiver(Protocol):
 
     def __call__(self, tail: bytes, /) -> None:
         """`tail` is the end of all output so far, and replaces the tail before: at most
-        `agent.wire.LIVE_BYTES` bytes of both streams, in the order in which they arrived. It may
-        begin and end within a character. The bytes are untrusted."""
+        `LIVE_BYTES` bytes of both streams, in the order in which they arrived. It may begin and end
+        within a character. The bytes are untrusted."""
         ...
 
 
@@ -133,9 +141,9 @@ class Command:
     collect: bool = True
     """False: the result contains no changes of `/work`, and no refusals."""
     live_output: OutputReceiver | None = None
-    """Gets the end of the output during the run, at most each `agent.wire.LIVE_SECONDS`, if there
-    is new output. The result is complete and the same without it. A run that is repeated, because
-    its sandbox was lost, begins again."""
+    """Gets the end of the output during the run, at most once in `LIVE_SECONDS`, if there is new
+    output. The result is the same without it. A run that is repeated, because its sandbox was lost,
+    begins again."""
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:

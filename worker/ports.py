@@ -15,6 +15,7 @@ from jobs.model.record import RESTART, JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
+from worker.adapters.live_runs import JobOutputs
 from worker.adapters.models import models_of, with_routed_models
 from worker.adapters.repository import (
     StoredChange,
@@ -84,6 +85,7 @@ class PortsBuilder:
             redaction=context.files.recordings.of(record),
             merge_texts=context.files.repositories.merge_texts,
             tokens=context.models.live_tokens.of(record.id),
+            outputs=JobOutputs(context.models.live_tokens, record.id),
         )
         return await with_routed_models(
             record, ports, models, context.store, context.patience, context.models.routes

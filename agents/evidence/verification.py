@@ -49,7 +49,7 @@ from agents.evidence.record import JudgedBy, Verification, unverified
 from agents.ports import CallKey, Event, Finished
 from agents.repair.feedback import failed_verifications, repaired
 from agents.runs.program import Program, ProgramResult, execute
-from agents.runs.record import EXECUTOR, last_number, recorded
+from agents.runs.record import EXECUTOR, last_number, recorded, run_id
 from agents.runs.sources import sources_in
 from agents.state import Run, State
 from agents.tools.trace import of_run
@@ -150,7 +150,7 @@ class _Work:
         number, level = last_number(state.get("runs", [])) + 1, state.get("level", 0)
 
         async def make() -> tuple[ToolMessage, Finished]:
-            outcome = await execute(ports, program, self.tree)
+            outcome = await execute(ports, program, self.tree, run_id(number))
             unkept = replace(outcome.result, changed={}, deleted=frozenset(), refused=())
             outcome = ProgramResult(unkept, outcome.problem, outcome.report)
             revision = state["revision"]

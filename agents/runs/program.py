@@ -12,8 +12,9 @@ from agents.attempt import Ports
 from agents.layout.site import METADATA, METADATA_BYTES, SETUP_PTH, project_site, setup_pth
 from agents.paths import SETUP
 from agents.ports import Workspace
+from agents.runs.live_output import live_output
 from agents.runs.pytest_runs import FILE, PytestReport, report_in, why_failed, words_of_pytest
-from agents.runs.shell_marks import MarkedResult, read_marks, shell_argv
+from agents.runs.shell_marks import SHELL, MarkedResult, read_marks, shell_argv
 from agents.sandbox_programs import source
 from agents.tree import Tree
 from sandbox.protocol import Command, Limits, RunResult
@@ -21,8 +22,6 @@ from sandbox.zygote import charts
 
 VERIFY: Final = "verify"
 """The tool of a verification."""
-SHELL: Final = "shell"
-"""The tool of a command line."""
 PLUGIN: Final = "fettle_report"
 """The pytest plug-in that reports each test. It is the only word that Fettle adds to a project's
 own command, and it replaces no option that a project configures."""
@@ -106,14 +105,19 @@ class ProgramResult:
         return self.result.succeeded and self.problem is None
 
 
-async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
+async def execute(
+    ports: Ports, program: Program, tree: Tree, run: str | None = None
+) -> ProgramResult:
     """Run the program in a new sandbox over `tree` with the installed packages. The workspace does
-    not change.
+    not change. `run` is the id of the job's run, whose output clients can follow; None: they
+    cannot.
 
     Raises the sandbox's errors: an infrastructure error is not the program's failure.
     """
     command = command_over(program, tree, await _project(ports.workspace))
-    result = await ports.sandbox.run(command, program.within(ports.limits))
+    with live_output(ports.outputs, run, program.tool, program.text) as receiver:
+        followed = command if receiver is None else replace(command, live_output=receiver)
+        result = await ports.sandbox.run(followed, program.within(ports.limits))
     changed = without_caches(result.changed)
     report = report_in(changed) if program.tests else None
     changed.pop(FILE, None)

@@ -12,7 +12,8 @@ from agents.failures.failure import FailureClass
 from agents.paths import is_in_setup, is_scratch
 from agents.ports import Artifact, Workspace
 from agents.runs.kept_files import choose_kept
-from agents.runs.program import SHELL, VERIFY, Program, ProgramResult, execute
+from agents.runs.program import VERIFY, Program, ProgramResult, execute
+from agents.runs.shell_marks import SHELL
 from agents.state import ArtifactFields, Run
 from agents.texts import head_and_tail
 from sandbox.protocol import End, RunResult, Stream
@@ -33,7 +34,7 @@ async def run_and_keep(
 ) -> tuple[RecordedRun, ProgramResult]:
     """Run the program over the workspace's files, and store the files that it left. Raises the
     sandbox's errors."""
-    program_result = await execute(ports, program, await ports.workspace.tree())
+    program_result = await execute(ports, program, await ports.workspace.tree(), run_id(number))
     recorded_run = await recorded(ports, program, program_result, number, revision, by)
     return recorded_run, program_result
 
@@ -58,7 +59,7 @@ async def recorded(
         artifacts = await ports.workspace.apply(changed, deleted, executable=modes, links=links)
     length = ports.bounds.inline_characters
     run: Run = {
-        "id": f"r{number}",
+        "id": run_id(number),
         "number": number,
         "revision": revision,
         "by": by,
@@ -82,6 +83,11 @@ async def recorded(
     if program_result.report is not None:
         run["tests"] = program_result.report.fields()
     return RecordedRun(run, replace(result, changed=changed, links=links))
+
+
+def run_id(number: int) -> str:
+    """The id of the job's run with this number."""
+    return f"r{number}"
 
 
 def last_number(runs: Sequence[Run]) -> int:

@@ -17,6 +17,8 @@ from agents.sandbox_programs import shell_marks
 from agents.texts import lines_of, one_line
 from sandbox.protocol import End, RunResult, Stream
 
+SHELL: Final = "shell"
+"""The tool of a command line."""
 COMMAND_CHARACTERS = 120
 """The length to which a command is cut in a note."""
 _MAIN: Final = (
@@ -26,6 +28,9 @@ _MAIN: Final = (
 )
 """On one line, so that bash counts only the lines of the command line. 141 is the exit code of a
 program that SIGPIPE ended."""
+
+_MARK_REST: Final = r" (step|failed) (\d{1,9})([^\x1e\x1f]*)\x1f"
+"""The pattern of a mark after its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ def shell_argv(command: str) -> tuple[str, ...]:
 
 def read_marks(command: str, result: RunResult) -> MarkedResult:
     """Read and remove the marks in the result of `shell_argv(command)`."""
-    marks = re.compile(rf"{_mark(command)} (step|failed) (\d{{1,9}})([^\x1e\x1f]*)\x1f")
+    marks = re.compile(_mark(command) + _MARK_REST)
     stdout, stderr = (
         [part for part in marks.split(stream.text)[::4] if part]
         for stream in (result.stdout, result.stderr)
@@ -63,6 +68,17 @@ def read_marks(command: str, result: RunResult) -> MarkedResult:
     )
     note = _note(command, clean, matches[-1]) if matches else None
     return MarkedResult(clean, stdout, stderr, note)
+
+
+def without_marks(command: str, text: str) -> str:
+    """A part of the output of `shell_argv(command)` without marks. A mark that is cut by an end of
+    the part is removed, too."""
+    mark = _mark(command)
+    text = re.sub(mark + _MARK_REST, "", text)
+    text = re.sub(r"\A[^\x1e\x1f]*\x1f", "", text)
+    start = text.rfind("\x1e")
+    is_cut = start >= 0 and (text.startswith(mark, start) or mark.startswith(text[start:]))
+    return text[:start] if is_cut else text
 
 
 def _note(command: str, result: RunResult, last: re.Match[str]) -> str | None:

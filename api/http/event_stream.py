@@ -1,4 +1,5 @@
-"""Server-sent events: the frame of every stream, and a model's tokens between the events.
+"""Server-sent events: the frame of every stream, and between the events the output of models and
+runs while it is written (`tokens`).
 
 `routes.events` streams a job's events to programs, and `pages.views.live` a job's page to browsers.
 """
@@ -9,7 +10,8 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import structlog
 from fastapi import Request, Response
@@ -96,10 +98,22 @@ async def next_events(
         await asyncio.gather(waiting, closing, return_exceptions=True)
 
 
+Tokens = Mapping[str, Any]
+"""A message {call, role, part, text, try} of `tokens`; of a run in progress with more fields."""
+
+
+def _as_sent(tokens: Tokens) -> Tokens:
+    return tokens
+
+
 async def with_tokens(
-    services: Services, job_id: str, chunks: AsyncIterator[bytes]
+    services: Services,
+    job_id: str,
+    chunks: AsyncIterator[bytes],
+    shown: Callable[[Tokens], Tokens] = _as_sent,
 ) -> AsyncIterator[bytes]:
-    """The chunks as they arrive, and between them the job's tokens, as events without an id."""
+    """The chunks as they arrive, and between them the job's tokens, as events without an id and in
+    the form that `shown` gives them."""
     async with services.store.tokens.subscribe(job_id) as queue:
         next_chunk = asyncio.ensure_future(_next(chunks))
         next_tokens = asyncio.ensure_future(queue.get())
@@ -107,7 +121,7 @@ async def with_tokens(
             while True:
                 await asyncio.wait((next_chunk, next_tokens), return_when=asyncio.FIRST_COMPLETED)
                 if next_tokens.done():
-                    yield _encode_tokens(next_tokens.result(), queue)
+                    yield _encode_tokens(next_tokens.result(), queue, shown)
                     next_tokens = asyncio.ensure_future(queue.get())
                 if next_chunk.done():
                     if (chunk := next_chunk.result()) is None:
@@ -125,11 +139,13 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     return await anext(chunks, None)
 
 
-def _encode_tokens(batch: str, queue: asyncio.Queue[str]) -> bytes:
+def _encode_tokens(
+    batch: str, queue: asyncio.Queue[str], shown: Callable[[Tokens], Tokens]
+) -> bytes:
     """A batch of tokens, and the batches that are queued after it, as events."""
     batches = [batch]
     with contextlib.suppress(asyncio.QueueEmpty):
         while True:
             batches.append(queue.get_nowait())
     parts = (part for text in batches[-MAX_QUEUED_BATCHES:] if text for part in json.loads(text))
-    return b"".join(format_sse_event(data_str=dump(part), event=TOKENS) for part in parts)
+    return b"".join(format_sse_event(data_str=dump(shown(part)), event=TOKENS) for part in parts)

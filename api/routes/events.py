@@ -67,7 +67,8 @@ async def events(
         Query(alias="format", description="json: the events so far, like `Accept`"),
     ] = "stream",
     tokens: Annotated[
-        bool, Query(description="also send the models' output while it is generated, as `tokens`")
+        bool,
+        Query(description="also send the output of models and runs while it is written"),
     ] = False,
 ) -> Response:
     """Server-Sent Events from the first, or from your last one; ends after the final event.
@@ -78,8 +79,10 @@ async def events(
 
     With `tokens=true` the stream also has `event: tokens`, without an id: {call, role, part, text,
     try}. `part` is `text`, `reasoning` or `tool` (a call's arguments, as JSON). A higher `try` of
-    the same call replaces the earlier text. Tokens are not stored: a reader gets those that are
-    generated while it is connected. The complete reply is in the events.
+    the same call replaces the earlier text. A run in progress has the part `output`: `call` is the
+    run's id, `role` its tool, `text` its last lines, and {command, seconds} follow. Tokens are not
+    stored: a reader gets those that are written while it is connected. The complete reply and the
+    complete run are in the events.
     """
     loaded = await find_job(services, caller, job_id)
     start = max(after, int(last_event_id or 0))

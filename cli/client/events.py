@@ -50,7 +50,8 @@ def read_event(source: AnswerSource, text: str) -> ReceivedEvent:
 
 
 Hear = Callable[[Mapping[str, Any]], None]
-"""Takes {call, role, part, text, try}: see `GET /jobs/{id}/events?tokens=true`."""
+"""Takes {call, role, part, text, try}, of a run also {command, seconds}: see
+`GET /jobs/{id}/events?tokens=true`."""
 PATIENCE = 12
 """The failures in a row after which `follow` gives up, which takes about a minute."""
 MOST_WAIT_SECONDS = 8.0
@@ -62,13 +63,15 @@ PASSING = frozenset({429, 502, 503, 504})
 
 
 class StreamedText(BaseModel):
-    """A part of a model's output, while it is generated."""
+    """Output of a model or a run, while it is written."""
 
     call: str
     role: str
     part: str
     text: str
     attempt: int = Field(alias="try")
+    command: str = ""
+    seconds: float = 0.0
 
 
 def follow(
@@ -81,7 +84,7 @@ def follow(
 ) -> Iterator[ReceivedEvent]:
     """Every event after `after`, each once and in order, to the final one. `source` has the call.
 
-    `hear` is called with the output of models while it streams.
+    `hear` is called with the output of models and runs while it is written.
     Raises the exception that `trouble` makes of a refusal, or of a failure that continues.
     """
     failures = 0

@@ -1,9 +1,10 @@
-"""The live view of a job: its events as they come, and totals below them."""
+"""The live view of a job: its events as they come, and below them totals and the output that models
+and runs are writing."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Self
@@ -116,6 +117,38 @@ class StreamedText:
         return f"{self.role}: {lines[-1][-room:]}"
 
 
+_OUTPUT_LINES = 3
+_SILENT_SECONDS = 10.0
+"""A run that is not heard of for longer has lost its worker. Running runs are heard every second or
+two."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInProgress:
+    """A run that goes on. The times are of the monotonic clock."""
+
+    title: str
+    lines: tuple[str, ...]
+    started_at: float
+    heard_at: float
+
+    @classmethod
+    def of(cls, chunk: Mapping[str, Any]) -> RunInProgress:
+        """The run, by its last message."""
+        now = time.monotonic()
+        lines = [line for line in printable(chunk["text"]).split("\n") if line.strip()]
+        title = f"{chunk['role']}: {chunk.get('command', '')}"
+        started_at = now - chunk.get("seconds", 0.0)
+        return cls(printable(title), tuple(lines[-_OUTPUT_LINES:]), started_at, now)
+
+    def shown(self) -> Iterator[str]:
+        """Its duration and command, and its last lines; nothing if its worker was lost."""
+        now = time.monotonic()
+        if now - self.heard_at < _SILENT_SECONDS:
+            yield f"{now - self.started_at:.0f} s  {self.title}"
+            yield from self.lines
+
+
 class LiveView:
     """Shows events on a screen. Use it as a context; `pause` takes the footer off for a prompt.
 
@@ -150,7 +183,11 @@ class LiveView:
             self._live = None
 
     def hear(self, chunk: Mapping[str, Any]) -> None:
-        """Show below the footer what models write, until the event of a finished call."""
+        """Show below the footer the output of models and runs, until the event of a finished call
+        or run."""
+        if chunk["part"] == "output":
+            self.footer.runs = {**self.footer.runs, chunk["call"]: RunInProgress.of(chunk)}
+            return
         before = self.footer.streamed.get(chunk["call"], StreamedText())
         self.footer.streamed = {**self.footer.streamed, chunk["call"]: before.extended(chunk)}
 
@@ -158,6 +195,9 @@ class LiveView:
         """Show an event, and update the totals."""
         if event.kind == "model_called":
             self.footer.streamed = {}
+        elif event.kind == "run_finished":
+            runs = self.footer.runs
+            self.footer.runs = {run: runs[run] for run in runs if run != event.data["id"]}
         self.footer.totals = self.footer.totals.after(event)
         if event.final:  # `outcome_parts` shows how the job ended
             return
@@ -166,11 +206,12 @@ class LiveView:
 
 
 class _Footer:
-    """A spinner and the totals; below it, the lines that models are writing."""
+    """A spinner and the totals; below it, the lines that models and runs are writing."""
 
     def __init__(self) -> None:
         self.totals = Totals()
         self.streamed: Mapping[str, StreamedText] = {}
+        self.runs: Mapping[str, RunInProgress] = {}
         self._started_at = time.monotonic()
         self._spinner = Spinner("dots")
 
@@ -183,6 +224,8 @@ class _Footer:
         for streamed in self.streamed.values():
             if text := streamed.last_line(options.max_width - 5):
                 yield Text(f"   {text}", "dim italic", no_wrap=True, overflow="ellipsis")
+        for text in (text for run in self.runs.values() for text in run.shown()):
+            yield Text(f"   {text}", "dim", no_wrap=True, overflow="ellipsis")
 
     def _totals(self) -> str:
         totals = self.totals

@@ -17,11 +17,10 @@ import pytest
 import pytest_asyncio
 from support.servers import docker_engine as engines
 
-from sandbox.agent.wire import LIVE_BYTES, LIVE_SECONDS
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.media import read_description
-from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox
+from sandbox.protocol import LIVE_BYTES, LIVE_SECONDS, MIB, Command, End, Limits, RunResult, Sandbox
 from sandbox.zygote import charts
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"

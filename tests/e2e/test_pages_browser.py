@@ -68,6 +68,16 @@ def story(first: str, second: str, answer: str = "It is done.") -> list[Any]:
     ]
 
 
+TALKS = f"""\
+import time
+evil = {EVIL!r}
+for number in range(70):
+    end = chr(13) if number % 2 else chr(10)
+    print(chr(27) + "[32mpart", number, chr(27) + "[0mof", evil, chr(0x202E), end=end)
+    time.sleep(0.15)
+"""
+
+
 @dataclass
 class Site:
     """The service, and the browser that shows its pages."""
@@ -122,6 +132,7 @@ def site(tmp_path_factory):
         for name, turns in {
             "plot": story(PLOT, PLOT.replace("48", "40")),
             "slow": story("import time\nfor n in range(5):\n    time.sleep(0.4)\nprint(n)", "1"),
+            "talks": story(TALKS, "1"),
             "fails": story("print('no'); raise SystemExit(1)", "1"),
             "evil": story(HOSTILE, "1", f"{EVIL}\n\n[a](javascript:hacked=1) ![b](x.svg)"),
         }.items():
@@ -275,6 +286,48 @@ def test_tokens_of_a_model_are_shown_while_they_arrive(site):
         expect(page.locator("#notice")).to_contain_text("did not answer")
         expect(page.locator(".changes")).to_contain_text("plot.png")
         assert page.evaluate("window.hacked") is None
+
+
+def test_the_output_of_a_run_is_shown_while_the_run_goes_on(site):
+    job_id = site.submit("recording:talks", "The run is slow.")
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}#activity")
+        run = page.locator("#streamed > [data-call=r1]")
+        lines = run.locator("pre")
+        expect(lines).to_contain_text("part 6 of")
+        assert page.locator("#e1").is_visible()
+        assert not page.locator(".event-run_finished").count()
+        expect(run.locator("strong")).to_have_text("python ")
+        expect(run.locator("code")).to_have_text("import time ...")
+        expect(run.locator("time")).to_have_text(re.compile(r"^for [1-9]\d? s$"))
+        text = lines.text_content()
+        assert "\\u202e" in text  # as in a finished output: hidden signs are spelled out
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert EVIL in text
+        assert len(text.split("\n")) <= 12
+        expect(page.locator(".event-run_finished").first).to_be_visible(timeout=30_000)
+        expect(run).to_have_count(0)
+        assert page.evaluate("window.hacked") is None
+
+
+def test_a_run_in_progress_is_removed_if_its_worker_is_silent(site):
+    job_id = site.submit("recording:plot", "The worker is lost.")
+    site.until(job_id, "awaiting_review")
+    part = {"call": "r9", "role": "shell", "part": "output", "text": "half", "try": 1}
+    with site.visiting() as visitor, redis.Redis.from_url(site.deployment.redis_url) as client:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}#activity")
+        run = page.locator("#streamed > [data-call=r9]")
+        ends = time.monotonic() + 20
+        message = json.dumps([{**part, "command": "make", "seconds": 70.2}])
+        while not client.publish(JobKeys(job_id).tokens, message):
+            assert time.monotonic() < ends, "the page does not listen"
+            time.sleep(0.05)
+        expect(run).to_contain_text("half")
+        expect(run.locator("time")).to_contain_text("for 1 min 1")
+        expect(run).to_have_count(0)
 
 
 def test_reviewers_see_each_others_decisions_and_lose_no_draft(site):

@@ -1,4 +1,5 @@
-"""LiveTokens: the streamed output of this process' models, sent in batches to watching clients."""
+"""LiveTokens: the streamed output of this process' models and runs, sent in batches to watching
+clients."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ BATCH_SECONDS = 0.08
 DEAF_SECONDS = 1.0
 """The time in which no tokens are sent for a job that no client watches."""
 
-Message = dict[str, str | int]
-"""{call, role, part, text, try}: see docs/models.md."""
+Message = dict[str, str | int | float]
+"""{call, role, part, text, try}: see docs/api.md."""
 
 
 class LiveTokens:

@@ -2,8 +2,8 @@
 
 `timeline` has new events as list items, with the event's number as the stream's id, so that a
 browser that reconnects names its last one. Each region of the page is sent under its own name when
-it has changed. `tokens` is the models' output, see `api.http.event_stream`. A browser that
-reconnects gets all regions, and ignores those that have not changed.
+it has changed. `tokens` is the output of models and runs, see `api.http.event_stream`; the lines of
+a run are HTML. A browser that reconnects gets all regions, and ignores those that have not changed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import format_sse_event
 
-from api.http.event_stream import HEARTBEAT, next_events, stream_response, with_tokens
+from api.http.event_stream import HEARTBEAT, Tokens, next_events, stream_response, with_tokens
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory
+from api.pages.format.untrusted import printed
 from api.pages.rendering import render_template
 from api.pages.visitor import Reader, Visitor, find_visitor
 from api.schemas import patterns
@@ -53,8 +54,13 @@ async def live(
         return await find_visitor(request, services) is not None
 
     updates = _Updates(services, visitor, story, start, base_url).follow()
-    chunks = with_tokens(services, job_id, updates)
+    chunks = with_tokens(services, job_id, updates, _shown)
     return stream_response(request, services, visitor.credential.id, chunks, has_access)
+
+
+def _shown(tokens: Tokens) -> Tokens:
+    """The lines of a run in progress in the form of a finished output."""
+    return {**tokens, "html": printed(tokens["text"])} if tokens["part"] == "output" else tokens
 
 
 class _Updates:

@@ -16,7 +16,7 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
-from lab.provider import ProviderServer, Request, Turn
+from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 
 SAID = "It prints forty-two, as it should, and so the work is done. " * 4
 
@@ -70,3 +70,66 @@ async def test_tokens_are_visible_while_they_arrive_and_are_not_stored(
     events = [(kind, number) for kind, number, _ in live_events if kind != "tokens"]
     assert events == [(kind, number) for kind, number, _ in plain]
     assert [kind for kind, _, _ in again if kind == "tokens"] == []
+
+
+SLOW = """
+import sys, time
+print('begins', flush=True)
+for number in range(12):
+    print(f'\\x1b[32mpart {number}\\x1b[0m', file=sys.stderr)
+    time.sleep(0.25)
+print('the end')
+"""
+
+
+def runs_slowly(request: Request) -> Turn:
+    if request.forced_tool or request.messages[-1].speaker == "tool":
+        return works(request)
+    command = f"cat <<'X' > a.py\n{SLOW}X\npython a.py"
+    return Reply(tool_calls=(ToolCall("shell", {"command": command}),))
+
+
+async def test_the_output_of_a_run_is_visible_while_it_goes_on_and_is_not_stored(
+    deployment: Deployment,
+) -> None:
+    with ProviderServer(runs_slowly) as server, front(deployment) as api:
+        deployment.worker(groq_base_url=server.groq_url)
+        await deployment.ready()
+        async with api.client() as client:
+            body = {
+                "task": "6 times 7",
+                "model": "groq:llama-3.3-70b-versatile",
+                "verify": "python a.py",
+            }
+            job_id = (await client.post("/jobs", json=body)).json()["id"]
+            live_events, plain = await asyncio.gather(
+                follow(client, job_id, tokens="true"), follow(client, job_id)
+            )
+            again = await follow(client, job_id, tokens="true")
+    kinds = [kind for kind, _, _ in live_events]
+    assert kinds[-1] in ("succeeded", "failed"), deployment.logs()
+    finished = kinds.index("run_finished")
+    parts = [
+        (position, data)
+        for position, (kind, _, data) in enumerate(live_events)
+        if kind == "tokens" and data["part"] == "output" and data["call"] == "r1"
+    ]
+    assert len(parts) > 4
+    assert all(position < finished for position, _ in parts)
+    first, last = parts[0][1], parts[-1][1]
+    assert (first["role"], first["command"]) == ("shell", "cat <<'X' > a.py ...")
+    assert "begins" in first["text"]
+    assert "\x1b[32mpart" in last["text"]
+    assert "\x1e" not in last["text"]
+    assert "the end" not in last["text"]
+    assert [data["try"] for _, data in parts] == sorted({data["try"] for _, data in parts})
+    assert 0 < first["seconds"] < last["seconds"]
+    run = live_events[finished][2]["data"]
+    assert run["stdout"]["text"] == "begins\nthe end\n"
+    followed = {data["call"] for kind, _, data in live_events if kind == "tokens"}
+    runs = [data["data"]["id"] for kind, _, data in plain if kind == "run_finished"]
+    assert runs == ["r1", "r2"]  # the second is the verification; experiments are not followed
+    assert {call for call in followed if call.startswith("r")} == {"r1", "r2"}
+    events = [(kind, number) for kind, number, _ in live_events if kind != "tokens"]
+    assert events == [(kind, number) for kind, number, _ in plain]
+    assert "tokens" not in [kind for kind, _, _ in again]

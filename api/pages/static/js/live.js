@@ -5,7 +5,7 @@
     return item ? item.dataset.seq : "0";
   };
 
-  // Streamed model output: a block for each call, until the call's own event arrives.
+  // Output of models and runs: a block for each call or run, until its own event arrives.
   const MOST = 20000;
   const block = (call, role) => {
     const box = document.getElementById("streamed");
@@ -28,6 +28,28 @@
   const decode = (json) => json.replace(/^\s*\{|\}\s*$/g, "").replace(
     /(,\s*)?"((?:[^"\\]|\\.)*\\?)(?:"(\s*:\s*)?|$)/gs,
     (_, comma, text, colon) => (comma ? "\n" : "") + unescape(text) + (colon ? ":\n" : ""));
+
+  // A run in progress. Each message has its last lines, as HTML. A worker that has died sends no more.
+  const SILENT_MS = 10000;
+  const showRun = ({ call, role, command, seconds, html }) => {
+    const output = block(call, role);
+    if (!output.dataset.seenAt) {
+      const [code, time, lines] = ["code", "time", "pre"].map((name) => document.createElement(name));
+      code.textContent = command;
+      time.dateTime = new Date(Date.now() - seconds * 1000).toISOString();
+      time.dataset.lasts = "";
+      time.textContent = `for ${Math.floor(seconds)} s`;
+      output.append(code, " ", time, lines);
+    }
+    output.dataset.seenAt = Date.now();
+    output.lastElementChild.innerHTML = html;
+    output.parentElement.scrollTop = output.parentElement.scrollHeight;
+  };
+  setInterval(() => {
+    for (const output of document.querySelectorAll("#streamed > [data-seen-at]")) {
+      if (Date.now() - output.dataset.seenAt > SILENT_MS) output.remove();
+    }
+  }, 1000);
 
   const append = ({ call, role, part, text, try: attempt }) => {
     const output = block(call, role);
@@ -56,7 +78,10 @@
     const address = new URL(url, location.href);
     address.searchParams.set("after", last());
     const source = new EventSource(address, { withCredentials: true });
-    source.addEventListener("tokens", (event) => append(JSON.parse(event.data)));
+    source.addEventListener("tokens", (event) => {
+      const tokens = JSON.parse(event.data);
+      (tokens.part === "output" ? showRun : append)(tokens);
+    });
     return source;
   };
 
