@@ -109,7 +109,7 @@ async def execute(
     ports: Ports, program: Program, tree: Tree, run: str | None = None
 ) -> ProgramResult:
     """Run the program in a new sandbox over `tree` with the installed packages. The workspace does
-    not change. `run` is the id of the job's run, whose output clients can follow; None: they
+    not change. `run` is the id of the job's run, if clients can follow its output; None: they
     cannot.
 
     Raises the sandbox's errors: an infrastructure error is not the program's failure.

@@ -110,10 +110,10 @@ async def with_tokens(
     services: Services,
     job_id: str,
     chunks: AsyncIterator[bytes],
-    shown: Callable[[Tokens], Tokens] = _as_sent,
+    render: Callable[[Tokens], Tokens] = _as_sent,
 ) -> AsyncIterator[bytes]:
     """The chunks as they arrive, and between them the job's tokens, as events without an id and in
-    the form that `shown` gives them."""
+    the form that `render` gives them."""
     async with services.store.tokens.subscribe(job_id) as queue:
         next_chunk = asyncio.ensure_future(_next(chunks))
         next_tokens = asyncio.ensure_future(queue.get())
@@ -121,7 +121,7 @@ async def with_tokens(
             while True:
                 await asyncio.wait((next_chunk, next_tokens), return_when=asyncio.FIRST_COMPLETED)
                 if next_tokens.done():
-                    yield _encode_tokens(next_tokens.result(), queue, shown)
+                    yield _encode_tokens(next_tokens.result(), queue, render)
                     next_tokens = asyncio.ensure_future(queue.get())
                 if next_chunk.done():
                     if (chunk := next_chunk.result()) is None:
@@ -140,7 +140,7 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
 
 
 def _encode_tokens(
-    batch: str, queue: asyncio.Queue[str], shown: Callable[[Tokens], Tokens]
+    batch: str, queue: asyncio.Queue[str], render: Callable[[Tokens], Tokens]
 ) -> bytes:
     """A batch of tokens, and the batches that are queued after it, as events."""
     batches = [batch]
@@ -148,4 +148,4 @@ def _encode_tokens(
         while True:
             batches.append(queue.get_nowait())
     parts = (part for text in batches[-MAX_QUEUED_BATCHES:] if text for part in json.loads(text))
-    return b"".join(format_sse_event(data_str=dump(shown(part)), event=TOKENS) for part in parts)
+    return b"".join(format_sse_event(data_str=dump(render(part)), event=TOKENS) for part in parts)

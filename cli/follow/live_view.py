@@ -141,7 +141,7 @@ class RunInProgress:
         started_at = now - chunk.get("seconds", 0.0)
         return cls(printable(title), tuple(lines[-_OUTPUT_LINES:]), started_at, now)
 
-    def shown(self) -> Iterator[str]:
+    def render_lines(self) -> Iterator[str]:
         """Its duration and command, and its last lines; nothing if its worker was lost."""
         now = time.monotonic()
         if now - self.heard_at < _SILENT_SECONDS:
@@ -224,7 +224,7 @@ class _Footer:
         for streamed in self.streamed.values():
             if text := streamed.last_line(options.max_width - 5):
                 yield Text(f"   {text}", "dim italic", no_wrap=True, overflow="ellipsis")
-        for text in (text for run in self.runs.values() for text in run.shown()):
+        for text in (text for run in self.runs.values() for text in run.render_lines()):
             yield Text(f"   {text}", "dim", no_wrap=True, overflow="ellipsis")
 
     def _totals(self) -> str:

@@ -77,7 +77,7 @@ class RunSupervisor:
         control: int,
         live_descriptor: int | None = None,
     ) -> None:
-        """`live_descriptor`: where the end of the output is sent during the run; None: nowhere."""
+        """`live_descriptor` receives the end of the output during the run, if it is not None."""
         self._limits, self._monitor, self._control = limits, monitor, control
         self._pid, self._stdin = process.pid, process.stdin
         self._unwritten_input = memoryview(stdin)

@@ -54,11 +54,11 @@ async def live(
         return await find_visitor(request, services) is not None
 
     updates = _Updates(services, visitor, story, start, base_url).follow()
-    chunks = with_tokens(services, job_id, updates, _shown)
+    chunks = with_tokens(services, job_id, updates, _render_tokens)
     return stream_response(request, services, visitor.credential.id, chunks, has_access)
 
 
-def _shown(tokens: Tokens) -> Tokens:
+def _render_tokens(tokens: Tokens) -> Tokens:
     """The lines of a run in progress in the form of a finished output."""
     return {**tokens, "html": printed(tokens["text"])} if tokens["part"] == "output" else tokens
 

@@ -1,0 +1,76 @@
+"""The live view below the events of a job: the output of runs in progress."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+from support.jobs.event_examples import EXAMPLES
+
+from cli.client.events import ReceivedEvent
+from cli.follow import live_view
+from cli.follow.live_view import LiveView
+from cli.output import Screen
+from cli.render.evidence import Detail
+
+CHUNK = {"call": "r1", "role": "shell", "part": "output", "text": "", "try": 1,
+         "command": "pytest -q", "seconds": 4.0}  # fmt: skip
+
+
+@pytest.fixture
+def view() -> LiveView:
+    return LiveView(Screen(), Detail(), lambda _path, _digest: None)
+
+
+def below(view: LiveView) -> list[str]:
+    """The lines of the footer below its totals."""
+    console = Console(file=io.StringIO(), width=60, color_system=None)
+    with console.capture() as captured:
+        console.print(view.footer)
+    return [line.rstrip() for line in captured.get().splitlines()[1:]]
+
+
+def finished(**data: Any) -> ReceivedEvent:
+    data = {**EXAMPLES["run_finished"], **data}
+    return ReceivedEvent(9, datetime(2026, 11, 21, tzinfo=UTC), "run_finished", data)
+
+
+def test_a_run_in_progress_shows_its_command_its_time_and_its_last_lines(view: LiveView) -> None:
+    view.hear(CHUNK)
+    assert below(view) == ["   4 s  shell: pytest -q"]
+    view.hear({**CHUNK, "text": "a\nb\nc\n\nd", "try": 2, "seconds": 65.0})
+    assert below(view) == ["   65 s  shell: pytest -q", "   b", "   c", "   d"]
+    view.hear({**CHUNK, "call": "r2", "command": "make"})
+    assert below(view)[-1] == "   4 s  shell: make"
+
+
+def test_the_event_of_a_run_replaces_its_lines(view: LiveView) -> None:
+    view.hear(CHUNK)
+    view.hear({**CHUNK, "call": "r2", "command": "make"})
+    view.show(finished(id="r1"))
+    assert below(view) == ["   4 s  shell: make"]
+    view.show(finished(id="r2"))
+    assert below(view) == []
+
+
+def test_output_cannot_control_the_terminal(view: LiveView) -> None:
+    view.hear({**CHUNK, "command": "x\x1b]0;t\x07", "text": "\x1b[2J\u202egone" + "y" * 500})
+    title, line = below(view)
+    assert title == "   4 s  shell: x\\x1b]0;t\\x07"
+    assert line.startswith("   \\x1b[2J\\u202egone")
+    assert len(line) <= 60
+
+
+def test_a_run_whose_worker_is_silent_disappears(
+    view: LiveView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr(live_view.time, "monotonic", lambda: now)
+    view.hear(CHUNK)
+    now += 9.0
+    assert below(view) == ["   13 s  shell: pytest -q"]
+    now += 2.0
+    assert below(view) == []
