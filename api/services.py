@@ -112,22 +112,6 @@ async def services(request: Request) -> Services:  # a plain function would cost
 ServicesDep = Annotated[Services, Depends(services)]
 
 
-async def check_conversation(services: Services, caller: Credential, name: str | None) -> None:
-    """Raise RefusedRequest, a 404, if the conversation has no job that a new job could follow."""
-    if name is None or await services.store.has_conversation(caller.tenant, name):
-        return
-    try:
-        first = await find_job(services, caller, name)
-    except RefusedRequest:
-        first = None
-    if first is None or first.record.conversation_id != name:
-        detail = (
-            f"there is no conversation {name}: name the `conversation_id` of an earlier job, or "
-            "leave it out to begin one"
-        )
-        raise RefusedRequest(problems.NOT_FOUND, detail)
-
-
 async def find_job(services: Services, caller: Credential, job_id: str) -> Loaded:
     """The job and the time. Another tenant's job is a 404, like one that does not exist."""
     # an id becomes part of a Redis key: nothing but an id may be used

@@ -105,15 +105,14 @@ async def _submit(
     idempotency_key: str | None,
     parts: FormParts = NO_PARTS,
 ) -> Response:
-    spec = await new_jobs.check(services, job, size, parts)
     once = None
     if idempotency_key:
         once = Idempotency(idempotency_key, request_digest(job, await _upload_digests(parts)))
-    request_id = request.scope["request_id"]
-    return submission_receipt(
-        await new_jobs.replay(services, caller, once)
-        or await new_jobs.submit(services, caller, job, spec, request_id, once, parts)
-    )
+    if (submitted := await new_jobs.replay(services, caller, once)) is None:
+        job, spec = await new_jobs.check(services, caller, job, size, parts)
+        request_id = request.scope["request_id"]
+        submitted = await new_jobs.submit(services, caller, job, spec, request_id, once, parts)
+    return submission_receipt(submitted)
 
 
 async def _upload_digests(parts: FormParts) -> dict[str, str]:

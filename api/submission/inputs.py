@@ -134,22 +134,6 @@ async def _files_of_revision(services: Services, original: JobRecord, revision: 
     return await manifest.load(services.blobs, workspaces[revision])
 
 
-async def check_follow_up(services: Services, caller: Credential, name: str | None) -> None:
-    """Raise RefusedRequest, a 422, if the conversation is about a repository: its next job would
-    have the files that the last job changed, and no others."""
-    if name is None:
-        return
-    entries = await services.store.conversation(caller.tenant, name, 1)
-    if entries:
-        last = await manifest.load(services.blobs, entries[0].workspace)
-        has_repository = last.base is not None
-    else:
-        has_repository = (await find_job(services, caller, name)).record.spec.repo is not None
-    if has_repository:
-        message = "its jobs are on a repository: submit a job with `repo` instead"
-        refuse([FieldError(field="conversation_id", message=message)])
-
-
 async def _find_kept_files(
     services: Services, caller: Credential, requested: Mapping[str, KeptFile]
 ) -> dict[str, FileEntry]:

@@ -14,10 +14,10 @@ from api.schemas.checks import VerificationRequest
 from api.schemas.fields import RepoRequest
 from api.schemas.job_defaults import NO_DEFAULTS, JobDefaults, parse_defaults
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
-from api.services import Services, check_conversation, find_job
+from api.services import Services, find_job
 from api.submission.admission import check_token_limit
+from api.submission.follow_ups import add_inherited_values
 from api.submission.inputs import (
-    check_follow_up,
     store_checks,
     store_inputs,
     store_start_of_fork,
@@ -76,11 +76,18 @@ async def replay(
 
 
 async def check(
-    services: Services, request: JobRequest, size: int, parts: FormParts = NO_PARTS
-) -> JobSpec:
-    """The spec of a valid request, with the operator's default for each term that it leaves out
-    (ADR 72). `size`: of the request's JSON. Raises RefusedRequest: 422; FleetUnreadable."""
-    return check_job(request, size, services.settings, parts, await read_defaults(services))
+    services: Services,
+    caller: Credential,
+    request: JobRequest,
+    size: int,
+    parts: FormParts = NO_PARTS,
+) -> tuple[JobRequest, JobSpec]:
+    """The valid request with all values that it inherits from its conversation, and its spec, with
+    the operator's default for each term that the request leaves out (ADR 72). `size`: of the
+    request's JSON. Raises RefusedRequest: 404, 422; FleetUnreadable."""
+    request = await add_inherited_values(services, caller, request, parts)
+    defaults = await read_defaults(services)
+    return request, check_job(request, size, services.settings, parts, defaults)
 
 
 async def read_defaults(services: Services) -> JobDefaults:
@@ -98,11 +105,9 @@ async def submit(
     idempotency: Idempotency | None = None,
     parts: FormParts = NO_PARTS,
 ) -> Submission:
-    """Submit a valid request. `spec` is the request's spec without its inputs; `parts` are the
-    files of its form. Raises RefusedRequest: 404, 422, 429, 503."""
+    """Submit a valid request. `request` and `spec` are of `check`, so the spec has no inputs yet;
+    `parts` are the files of the form. Raises RefusedRequest: 404, 422, 429, 503."""
     spec = _follow_rules(services, caller, spec, request.repo)
-    await check_conversation(services, caller, request.conversation_id)
-    await check_follow_up(services, caller, request.conversation_id)
     await check_token_limit(services.store, request)
     await _check_admission(services, caller, spec)
     spec, digests = await store_inputs(services, caller, request, spec, parts)

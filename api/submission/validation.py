@@ -37,7 +37,7 @@ SETTING_OF_LIMIT: Mapping[str, str] = MappingProxyType(
 REVIEW_FIELDS: Final = ("approvals", "pause", "review_expires_seconds", "on_expiry")
 PAUSE_FIELDS: Final = ("review_remind_seconds", "review_escalate_seconds")
 """The review terms that also apply to the planner's questions."""
-NOT_WITH_REPO = ("conversation_id", "checks", "write_tests")
+NOT_WITH_REPO = ("checks", "write_tests")
 """Fields that a job on a repository does not take."""
 BUNDLE_START, BUNDLE_VERSION_END = b"# v", b" git bundle\n"
 PATH_CHARACTERS = 100

@@ -263,12 +263,6 @@ class Records(Clock):
         job_id = await await_redis(self.redis.lindex(keys.line(tenant, conversation_id), 0))
         return job_id.decode() if job_id else None
 
-    async def has_conversation(self, tenant: str, conversation_id: str) -> bool:
-        """Whether the conversation has a job that is not final, or a job that has succeeded. A
-        conversation without such a job is known only by the id of its first job."""
-        names = (keys.line(tenant, conversation_id), keys.conversation(tenant, conversation_id))
-        return bool(await await_redis(self.redis.exists(*names)))
-
     async def conversation(
         self, tenant: str, conversation_id: str, limit: int
     ) -> Sequence[ConversationEntry]:

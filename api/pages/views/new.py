@@ -138,9 +138,10 @@ async def submit(request: Request, services: ServicesDep, visitor: Author) -> Re
             parts = await read_form(request, settings, settings.max_body_bytes)
             check_token(request, visitor, parts.fields.get(FORM_TOKEN, ""))
             job = as_request(JobRequest, _job_values(parts.fields))
-            spec = await new_jobs.check(services, job, len(job.model_dump_json()), parts)
+            size = len(job.model_dump_json())
+            job, spec = await new_jobs.check(services, visitor.credential, job, size, parts)
         except RefusedRequest as refused:
-            if refused.kind is problems.FORBIDDEN:
+            if refused.kind in (problems.FORBIDDEN, problems.NOT_FOUND):
                 raise
             errors, general = _describe_errors(refused)
             if "hx-request" not in request.headers:

@@ -82,7 +82,7 @@ async def follow_up(
     job_id: str, request: Request, services: ServicesDep, visitor: Submitter
 ) -> Response:
     """Submit the next task of the job's conversation, with the job's models and review, and go to
-    the page of the new job."""
+    the page of the new job. It inherits the repository and its options from the conversation."""
     record = (await find_job(services, visitor.credential, job_id)).record
     values = await form_values(request, services.settings)
     terms: dict[str, Any] = {"model": record.spec.model, "review": record.spec.review}
@@ -90,11 +90,12 @@ async def follow_up(
         terms["approvals"] = max(record.spec.approvals, services.settings.review_approvals)
     task = {"task": values.get("task", "").strip(), "conversation_id": record.conversation_id}
     job = as_request(JobRequest, {**task, **terms})
-    spec = await new_jobs.check(services, job, len(job.model_dump_json()))
+    caller, size = visitor.credential, len(job.model_dump_json())
+    job, spec = await new_jobs.check(services, caller, job, size)
     spec = replace(spec, model=record.spec.model, role_models=record.spec.role_models)
     refuse(model_errors(spec, services.settings))
     request_id = request.scope["request_id"]
-    submitted = await new_jobs.submit(services, visitor.credential, job, spec, request_id)
+    submitted = await new_jobs.submit(services, caller, job, spec, request_id)
     return go_to(request, f"/app/jobs/{submitted.record.id}")
 
 

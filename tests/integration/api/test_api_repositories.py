@@ -6,12 +6,10 @@ import hashlib
 import json
 
 import pytest
-from support.pages.api_front import RESULT, done, settings_for, started
+from support.pages.api_front import settings_for, started
 
-from jobs.blobs.manifest import Manifest
 from jobs.model.spec import Deliver, Repo
 from jobs.retention import Retention, remove_unreferenced
-from jobs.store import Writes
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
 URL = "https://git.example.org/team/app.git"
@@ -187,7 +185,6 @@ async def test_an_invalid_or_too_large_bundle_is_refused(redis_url, tmp_path):
     [
         {"write_tests": True},
         {"checks": {"files": {"test_a.py": "def test(): pass\n"}}},
-        {"conversation_id": "c"},
     ],
 )
 async def test_fields_that_conflict_with_a_repository_are_refused(front, fields):
@@ -195,15 +192,103 @@ async def test_fields_that_conflict_with_a_repository_are_refused(front, fields)
     assert (status, list(errors)) == (422, list(fields))
 
 
-async def test_a_job_on_a_repository_has_no_follow_up(front):
-    job_id = await front.submit(repo={"url": URL})
-    status, errors = await refused_json(front, conversation_id=job_id)
-    assert (status, list(errors)) == (422, ["conversation_id"])
-    lease = await front.claim(job_id)
-    workspace = await front.services.blobs.put(Manifest({}, base="c0ffee").dump())
-    await front.services.store.write(job_id, lease.epoch, Writes(workspace=workspace))
-    done(await front.services.operations.succeed(lease, RESULT, "did it"))
-    assert (await refused_json(front, conversation_id=job_id))[0] == 422
+INHERITED = {
+    "repo": {"url": URL, "ref": "main", "bundle": None},
+    "setup": "make deps",
+    "image": None,
+    "deliver": {"branch": True, "pull_request": True},
+}
+
+
+async def follow_up(front, conversation_id, **fields):
+    job_id = await front.submit(task="go on", conversation_id=conversation_id, **fields)
+    spec = (await front.job(job_id))["spec"]
+    return {name: spec[name] for name in INHERITED}
+
+
+async def test_a_follow_up_inherits_the_repository_and_its_options(front):
+    deliver = {"pull_request": True}
+    first = await front.submit(
+        repo={"url": URL, "ref": "main"}, setup="make deps", deliver=deliver, review=True
+    )
+    assert await follow_up(front, first) == INHERITED
+    other_ref = {**INHERITED["repo"], "ref": "stable"}
+    for repo in ({"ref": "stable"}, {"url": URL, "ref": "stable"}):
+        assert await follow_up(front, first, repo=repo) == {**INHERITED, "repo": other_ref}
+    changed = await follow_up(front, first, setup="", deliver=None)
+    assert changed == {**INHERITED, "repo": other_ref, "setup": "", "deliver": None}
+    assert await follow_up(front, first) == changed, "the newest job counts"
+    over_ssh = {"url": "git@git.example.org:team/app", "ref": None}
+    assert (await follow_up(front, first, repo=over_ssh))["repo"] == {
+        "url": "ssh://git@git.example.org/team/app",
+        "ref": None,
+        "bundle": None,
+    }
+    with_delivery = await follow_up(front, first, deliver={"branch": True})
+    assert with_delivery["deliver"] == {"branch": True, "pull_request": False}
+
+
+async def test_a_follow_up_names_no_other_repository(front):
+    on_url = {"conversation_id": await front.submit(repo={"url": URL})}
+    uploaded = (await upload(front)).json()["id"]
+    plain = {"conversation_id": await front.submit()}
+    other = "https://git.example.org/team/other.git"
+    bundle = {"digest": DIGEST, "job_id": uploaded}
+    refusals = {
+        "repo.url": await refused_json(front, repo={"url": other}, **on_url),
+        "repo.bundle": await refused_json(front, repo={"bundle": bundle}, **on_url),
+        "bundle": await refused(await upload(front, *parts(**on_url))),
+        "repo": await refused_json(front, repo={"url": URL}, **plain),
+    }
+    for field, (status, errors) in refusals.items():
+        assert (status, list(errors)) == (422, [field])
+        assert "leave out `conversation_id` to begin a conversation" in errors[field]
+        assert (URL in errors[field]) == (field != "repo")
+    assert list((await refused(await upload(front, *parts(**plain))))[1]) == ["bundle"]
+    status, errors = await refused_json(front, conversation_id=uploaded, repo={"url": URL})
+    assert (status, list(errors)) == (422, ["repo.url"])
+    answer = await front.client.post(
+        "/jobs", json={"task": "x", "conversation_id": "c", "repo": {"url": URL}}
+    )
+    assert answer.status_code == 404
+
+
+async def test_a_follow_up_on_an_upload_has_the_last_bundle_or_a_new_one(front):
+    first = (await upload(front, *parts(repo={"ref": "v1"}))).json()["id"]
+    stored = {"url": None, "ref": "v1", "bundle": DIGEST}
+    assert (await follow_up(front, first))["repo"] == stored
+    newer = BUNDLE + b"newer"
+    sent = await upload(front, *parts(newer, conversation_id=first))
+    repo = {"url": None, "ref": None, "bundle": hashlib.sha256(newer).hexdigest()}
+    assert (await front.job(sent.json()["id"]))["spec"]["repo"] == repo
+    assert (await follow_up(front, first))["repo"] == repo
+    kept = {"digest": DIGEST, "job_id": first}
+    assert (await follow_up(front, first, repo={"bundle": kept}))["repo"]["bundle"] == DIGEST
+    await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
+    assert await front.services.blobs.get(repo["bundle"]) == newer
+
+
+async def test_an_inherited_delivery_needs_the_review_that_the_operator_requires(
+    redis_url, tmp_path
+):
+    settings = settings_for(redis_url, tmp_path, deliver_needs_review=True)
+    async with started(settings) as front:
+        first = await front.submit(repo={"url": URL}, deliver={}, review=True)
+        status, errors = await refused_json(front, conversation_id=first)
+        assert (status, list(errors)) == (422, ["review"])
+        assert "send review: true" in errors["review"]
+        await front.submit(conversation_id=first, review=True)
+        await front.submit(conversation_id=first, deliver=None)
+
+
+async def test_a_repeated_follow_up_is_the_same_job_also_without_its_conversation(front):
+    first = await front.submit(repo={"url": URL})
+    request = {"task": "go on", "conversation_id": first}
+    headers = {"Idempotency-Key": "once"}
+    sent = (await front.client.post("/jobs", json=request, headers=headers)).json()["id"]
+    await front.submit(conversation_id=first, repo={"ref": "other"})
+    again = await front.client.post("/jobs", json=request, headers=headers)
+    assert (again.json()["id"], again.headers["idempotency-replayed"]) == (sent, "true")
 
 
 async def test_the_files_of_a_job_on_a_repository_are_not_verified_alone(front):

@@ -1,0 +1,105 @@
+"""Follow-ups: the values that a job inherits from the newest job of its conversation.
+
+A conversation is about one repository, or about files without a repository. When the follow-up
+begins, the worker chooses the job that it continues: `worker.repositories`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import problems
+from api.http.body import FormParts
+from api.http.field_errors import refuse
+from api.problems import RefusedRequest
+from api.schemas.fields import DeliverRequest, KeptFile, RepoRequest
+from api.schemas.job_request import JobRequest
+from api.schemas.problem import FieldError
+from api.services import Services
+from jobs.model.credentials import Credential
+from jobs.model.record import JobRecord, is_job_id
+from jobs.model.spec import Repo, repository_name
+
+NEW_CONVERSATION = "leave out `conversation_id` to begin a conversation"
+
+
+async def add_inherited_values(
+    services: Services, caller: Credential, request: JobRequest, parts: FormParts
+) -> JobRequest:
+    """The request, with the repository, the setup, the image and the delivery of the newest job of
+    its conversation if the request does not set them. Raises RefusedRequest: 404 for an unknown
+    conversation, 422 for another repository."""
+    if request.conversation_id is None:
+        return request
+    newest = await _find_newest_job(services, caller, request.conversation_id)
+    spec, is_set = newest.spec, request.model_fields_set
+    values: dict[str, Any] = {
+        name: value
+        for name in ("setup", "image")
+        if name not in is_set and (value := getattr(spec, name)) is not None
+    }
+    if spec.deliver is not None and "deliver" not in is_set:
+        branch, pull_request = spec.deliver.branch, spec.deliver.pull_request
+        values["deliver"] = DeliverRequest(branch=branch, pull_request=pull_request)
+    values["repo"] = _continued_repository(request, parts, newest)
+    return request.model_copy(update=values)
+
+
+async def _find_newest_job(
+    services: Services, caller: Credential, conversation_id: str
+) -> JobRecord:
+    """The job of the conversation that was submitted last. Raises RefusedRequest: 404."""
+    store = services.store
+    page = await store.page(caller.tenant, limit=1, offset=0, conversation=conversation_id)
+    if page.records:
+        return page.records[0]
+    # earlier releases did not list the jobs of a conversation
+    entries = await store.conversation(caller.tenant, conversation_id, 1)
+    job_id = entries[0].job_id if entries else conversation_id
+    loaded = await store.load(job_id) if is_job_id(job_id) else None
+    record = loaded.record if loaded else None
+    if record and (record.tenant, record.conversation_id) == (caller.tenant, conversation_id):
+        return record
+    detail = (
+        f"there is no conversation {conversation_id}: name the `conversation_id` of an earlier "
+        "job, or leave it out to begin one"
+    )
+    raise RefusedRequest(problems.NOT_FOUND, detail)
+
+
+def _continued_repository(
+    request: JobRequest, parts: FormParts, newest: JobRecord
+) -> RepoRequest | None:
+    """The repository of the conversation, with the ref or the bundle of the request. A new bundle
+    has refs of its own. Raises RefusedRequest: 422."""
+    sent, repo = request.repo, newest.spec.repo
+    has_bundle = parts.bundle is not None or (sent is not None and sent.bundle is not None)
+    if repo is None:
+        if sent is not None or has_bundle:
+            message = f"the jobs of this conversation have no repository: {NEW_CONVERSATION} on it"
+            _refuse("repo" if sent is not None else "bundle", message)
+        return None
+    if repo.url is None:
+        if sent is not None and sent.url is not None:
+            message = "the conversation is about an uploaded repository: send its new state as a "
+            _refuse("repo.url", f"{message}bundle, or {NEW_CONVERSATION} on this URL")
+        return sent if has_bundle else _stored_repository(sent, repo, newest.id)
+    if has_bundle:
+        message = f"the conversation is about {repo.url}: leave out the bundle, or "
+        _refuse("bundle" if parts.bundle is not None else "repo.bundle", message + NEW_CONVERSATION)
+    if sent is not None and sent.url is not None and repository_name(sent.url) != repo.name:
+        message = f"the conversation is about {repo.url}: leave `repo` out, or {NEW_CONVERSATION}"
+        _refuse("repo.url", f"{message} on this repository")
+    return _stored_repository(sent, repo, newest.id)
+
+
+def _stored_repository(sent: RepoRequest | None, repo: Repo, job_id: str) -> RepoRequest:
+    """The repository of the job with this id, with the URL and the ref that were sent."""
+    ref = sent.ref if sent is not None and "ref" in sent.model_fields_set else repo.ref
+    bundle = KeptFile(digest=repo.bundle, job_id=job_id) if repo.bundle is not None else None
+    url = (sent.url if sent is not None else None) or repo.url
+    return RepoRequest(url=url, ref=ref, bundle=bundle)
+
+
+def _refuse(field: str, message: str) -> None:
+    refuse([FieldError(field=field, message=message)])
