@@ -58,12 +58,12 @@ async def _find_newest_job(
     job_id = entries[0].job_id if entries else conversation_id
     loaded = await store.load(job_id) if is_job_id(job_id) else None
     record = loaded.record if loaded else None
-    if record and (record.tenant, record.conversation_id) == (caller.tenant, conversation_id):
-        return record
-    detail = (
-        f"there is no conversation {conversation_id}: name the `conversation_id` of an earlier "
-        "job, or leave it out to begin one"
-    )
+    remedy = "name the `conversation_id` of an earlier job, or leave it out to begin one"
+    if record is not None and record.tenant == caller.tenant:
+        if record.conversation_id == conversation_id:
+            return record
+        remedy = f"it is a job of the conversation {record.conversation_id}"
+    detail = f"there is no conversation {conversation_id}: {remedy}"
     raise RefusedRequest(problems.NOT_FOUND, detail)
 
 

@@ -171,12 +171,20 @@ def next_parts(job: Job, url: str) -> Iterator[Part]:
         yield Line("files", f"`fettle show {job['id']} --save DIR` saves them")
     if job["status"] in ("failed", "cancelled"):
         yield Line("try again", f"`fettle retry {job['id']}` continues it as a new job")
-    elif repo := job["spec"].get("repo"):
-        command = f'fettle run --repo {repo["url"] or "."} "..."'
-        yield Line("follow up", f"`{command}`, after the change is in the repository")
     elif job["spec"].get("kind") != "verification":
         command = f'fettle run --conversation {job["conversation_id"]} "..."'
-        yield Line("follow up", f"`{command}` goes on from these files")
+        yield Line("follow up", f"`{command}` {_start_of_follow_up(job)}")
+
+
+def _start_of_follow_up(job: Job) -> str:
+    repo = job["spec"].get("repo")
+    if repo is None:
+        return "goes on from these files"
+    if repo["url"] is None:
+        return "goes on from this change; --repo . sends the present state of your repository"
+    delivery = job["result"] and job["result"].get("delivery")
+    branch = printable(delivery["branch"]) if delivery and delivery.get("branch") else None
+    return f"adds to the branch {branch}" if branch else "goes on from this change"
 
 
 def _heading(job: Job) -> Iterator[Part]:

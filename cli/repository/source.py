@@ -29,14 +29,16 @@ class RepositorySource:
     submodules: tuple[str, ...] = ()
 
 
-def find_source(address: str | None, ref: str | None, *, dirty: bool) -> RepositorySource:
-    """Find the repository. Raises click's usage errors, and CliError if a directory cannot be
-    bundled."""
+def find_source(
+    address: str | None, ref: str | None, *, dirty: bool, follows_up: bool = False
+) -> RepositorySource:
+    """Find the repository. A job that follows up another one has its repository. Raises click's
+    usage errors, and CliError if a directory cannot be bundled."""
     if address is None:
-        if ref is not None or dirty:
+        if dirty or (ref is not None and not follows_up):
             name = "--dirty" if dirty else "--ref"
             raise click.UsageError(f"{name} needs a repository: --repo")
-        return RepositorySource()
+        return RepositorySource({"ref": ref} if ref else None)
     if "://" in address or (_LIKE_SCP.match(address) and not Path(address).is_dir()):
         if dirty:
             raise click.UsageError("--dirty needs a directory: a URL has no uncommitted changes")

@@ -54,7 +54,12 @@ def run_command(
 
     On a terminal, the command asks you at a review. Otherwise it prints how to decide, and waits.
     """
-    repository = find_source(options["repo"], options["ref"], dirty=options["dirty"])
+    repository = find_source(
+        options["repo"],
+        options["ref"],
+        dirty=options["dirty"],
+        follows_up=options["conversation_id"] is not None,
+    )
     spec = _spec({**options, "repo": repository.repo})
     files = collect(options["files"])
     if record:
@@ -108,13 +113,20 @@ def _spec(options: Mapping[str, Any]) -> dict[str, Any]:
     task = sys.stdin.read() if options["task"] == "-" else options["task"]
     spec = {**options, "task": task, "files": None}
     spec |= {"checks": _checks(options), "deliver": _deliver(options)}
-    return set_fields({name: value for name, value in spec.items() if name not in PARTS_OF_FIELDS})
+    fields = set_fields(
+        {name: value for name, value in spec.items() if name not in PARTS_OF_FIELDS}
+    )
+    if options["branch"] is False and options["conversation_id"]:
+        fields["deliver"] = None  # do not deliver as the earlier job did
+    return fields
 
 
 def _deliver(options: Mapping[str, Any]) -> dict[str, bool] | None:
     if not (options["branch"] or options["pull_request"]):
         return None
-    if "url" not in (options["repo"] or {}):
+    if options["branch"] is False:
+        raise click.UsageError("a pull request is made of the branch: leave out --no-branch")
+    if "url" not in (options["repo"] or {}) and not options["conversation_id"]:
         option = "--pull-request" if options["pull_request"] else "--branch"
         raise click.UsageError(f"{option} needs --repo URL: a worker pushes to that address")
     return {"branch": True, "pull_request": options["pull_request"]}

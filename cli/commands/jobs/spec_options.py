@@ -119,9 +119,10 @@ WORK: tuple[Option, ...] = (
         help="Also send the uncommitted files of DIR: changed and new ones, without ignored ones.",
     ),
     click.option(
-        "--branch",
-        is_flag=True,
-        help="Push the approved change to the URL as the branch fettle/JOB.",
+        "--branch/--no-branch",
+        default=None,
+        help="Push the approved change to the URL as the branch fettle/JOB. A follow-up adds a "
+        "commit to the branch of its conversation, also without this option.",
     ),
     click.option(
         "--pull-request",
@@ -132,7 +133,8 @@ WORK: tuple[Option, ...] = (
         "--conversation",
         "conversation_id",
         metavar="ID",
-        help="The conversation that this job follows up.",
+        help="The conversation that this job follows up. It has the repository of this "
+        "conversation; --repo DIR sends the present state of a repository that was sent.",
     ),
     click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan."),
     click.option("--label", "labels", metavar="WORD", multiple=True, help="A label to find it by."),

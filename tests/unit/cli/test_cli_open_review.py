@@ -25,6 +25,8 @@ def waiting(**payload) -> dict:
     return job(status="awaiting_review", result=None, review=review)
 
 
+PUSHED = {"branch": "fettle/j1", "commit": "c" * 40, "pull_request": None, "note": ""}
+
 PATCH = b"""\
 diff --git a/a.py b/a.py
 --- a/a.py
@@ -102,7 +104,22 @@ def test_run_without_waiting_names_the_page_on_a_terminal(finished, tiny, tmp_pa
     [
         ({"status": "failed", "reason": "deadline", "result": None}, "`fettle retry j1`"),
         ({"spec": {"task": "x", "kind": "verification"}}, "`fettle show j1`"),
-        ({"spec": {"task": "x", "repo": {"url": None, "ref": None}}}, '`fettle run --repo . "...'),
+        (
+            {"spec": {"task": "x", "repo": {"url": None, "ref": None}}},
+            '`fettle run --conversation j1 "..."` goes on from this change; --repo . sends the '
+            "present state of your repository",
+        ),
+        (
+            {"spec": {"task": "x", "repo": {"url": "https://git.example.org/a", "ref": None}}},
+            "goes on from this change",
+        ),
+        (
+            {
+                "spec": {"task": "x", "repo": {"url": "https://git.example.org/a", "ref": None}},
+                "result": {**job()["result"], "delivery": PUSHED},
+            },
+            "adds to the branch fettle/j1",
+        ),
     ],
 )
 def test_run_offers_only_possible_actions(fettle, finished, tiny, end_fields, last):

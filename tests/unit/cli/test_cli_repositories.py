@@ -97,6 +97,31 @@ def test_a_change_is_delivered_only_to_a_url(fettle, finished, tiny, theirs):
         assert (code, f"{option} needs --repo URL" in err) == (2, True)
 
 
+def test_a_follow_up_sends_only_what_differs_from_its_conversation(fettle, finished, tiny, theirs):
+    follow_up = ("run", "x", "--conversation", "c1")
+    options = [
+        (),
+        ("--no-branch",),
+        ("--pull-request",),
+        ("--ref", "v1"),
+        ("--repo", str(theirs.folder)),
+    ]
+    for words in options:
+        assert fettle(*follow_up, *words)[0] == 0
+    sent = [request.body for request in tiny.requests if request.path == "/jobs"]
+    assert isinstance(sent[-1].pop("bundle"), bytes)
+    plain = {"task": "x", "conversation_id": "c1"}
+    assert sent == [
+        plain,
+        {**plain, "deliver": None},
+        {**plain, "deliver": {"branch": True, "pull_request": True}},
+        {**plain, "repo": {"ref": "v1"}},
+        plain,
+    ]
+    code, _, err = fettle(*follow_up, "--pull-request", "--no-branch")
+    assert (code, "leave out --no-branch" in err) == (2, True)
+
+
 def test_the_destination_of_a_delivered_change_is_shown(fettle, tiny):
     done = {"branch": "fettle/j1", "commit": "c" * 40, "base": "main", "base_moved": True}
     done |= {"pull_request": "https://git.example.org/team/app/pull/7", "note": "main has moved"}
