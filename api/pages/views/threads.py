@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -54,10 +55,22 @@ async def conversation(
         "conversation.html",
         visitor,
         turns=turns,
+        branches=_pushes_by_branch(jobs),
         total=page.total,
         older=offset + TURNS if offset + TURNS < page.total else None,
         newer=max(offset - TURNS, 0) if offset else None,
     )
+
+
+def _pushes_by_branch(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The deliveries of these jobs by their branch, oldest first: {job_id, task, delivery}."""
+    pushes: dict[str, list[dict[str, Any]]] = {}
+    for job in jobs:
+        delivery = job["result"] and job["result"]["delivery"]
+        if delivery and delivery["commit"]:
+            push = {"job_id": job["id"], "task": job["spec"]["task"], "delivery": delivery}
+            pushes.setdefault(delivery["branch"], []).append(push)
+    return pushes
 
 
 @router.get("/compare")

@@ -106,8 +106,7 @@ def test_run_without_waiting_names_the_page_on_a_terminal(finished, tiny, tmp_pa
         ({"spec": {"task": "x", "kind": "verification"}}, "`fettle show j1`"),
         (
             {"spec": {"task": "x", "repo": {"url": None, "ref": None}}},
-            '`fettle run --conversation j1 "..."` goes on from this change; --repo . sends the '
-            "present state of your repository",
+            "goes on from this change; --repo . sends the present state of your repository",
         ),
         (
             {"spec": {"task": "x", "repo": {"url": "https://git.example.org/a", "ref": None}}},
