@@ -362,11 +362,29 @@ class JobList(ResponseModel):
     offset: int = Field(description="the number of jobs before this page")
 
 
+class Continuation(ResponseModel):
+    """The earlier change of its repository that a job started from."""
+
+    job_id: str = Field(description="the job that made it")
+    branch: str | None = Field(
+        description="the branch to which a delivery adds a commit; null: a delivery makes one"
+    )
+    target: str = Field(description="the commit of the job's ref when the job began")
+    merged: bool = Field(
+        description="whether the change was merged onto the commit that the job works on; false: "
+        "that commit has the change"
+    )
+    conflicts: list[str] = Field(description="git's message about each conflict of the merge")
+
+
 class Job(Life):
     """The complete job."""
 
     spec: Spec
     conversation_id: str
+    continues: Continuation | None = Field(
+        None, description="of a rebase, and of a follow-up on a repository, once it has begun"
+    )
     submitted_by: str = Field(description="the name of the key")
     person: str = Field("", description="the person of that key")
     request_id: str = Field(description="the id of the request that submitted it")

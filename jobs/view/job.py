@@ -14,7 +14,7 @@ from typing import Any
 from jobs.model.codec import spec_to_json
 from jobs.model.event_data import EvidenceData
 from jobs.model.events import Event, events_since_restart
-from jobs.model.record import JobRecord, Result
+from jobs.model.record import Continuation, JobRecord, Result
 from jobs.model.review import Approval, Review
 from jobs.model.review_digest import digest_review
 from jobs.model.spec import CheckSpec, JobSpec
@@ -118,6 +118,7 @@ def render_job(
         "status": str(record.status),
         "spec": render_spec(record.spec),
         "conversation_id": record.conversation_id,
+        "continues": _continuation(record.continues),
         "submitted_by": record.submitted_by,
         "person": record.person or record.submitted_by,
         "request_id": record.request_id,
@@ -146,6 +147,18 @@ def render_job(
         "last_event": events[-1].seq if events else 0,
         **_times(record),
         "ran_seconds": record.ran(now) / 1000,
+    }
+
+
+def _continuation(start: Continuation | None) -> dict[str, Any] | None:
+    if start is None:
+        return None
+    return {
+        "job_id": start.change.job_id,
+        "branch": start.branch,
+        "target": start.target,
+        "merged": start.merged,
+        "conflicts": list(start.conflicts),
     }
 
 

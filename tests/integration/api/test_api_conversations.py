@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,9 @@ from support.pages.pages_browser import visiting
 
 from api.schemas.job import JobList
 from api.schemas.outcome import Conversation
+from jobs.model.record import Continuation, PatchRef, Push
+from jobs.model.spec import EarlierChange
+from jobs.store import Writes
 
 VERIFICATION = {
     "revision": 1,
@@ -99,6 +103,48 @@ async def test_a_conversation_belongs_to_its_tenant(front):
     assert (await front.client.get("/conversations/no%20id")).status_code == 422
 
 
+async def test_the_thread_of_a_repository_shows_its_branch_and_where_each_job_started(front):
+    pushed = Push("fettle/<b>", "a" * 40, "https://git.example.org/team/app/pull/7", "main")
+    result = replace(RESULT, delivery=pushed)
+    first = await front.patched(b"diff", is_ended=True, result=result)
+    second = await front.submit("Now the CLI.", conversation_id=first)
+    lease = await front.claim(second)
+    workspace = await front.services.blobs.put(b"{}")
+    change = EarlierChange(first, "b" * 64, "c" * 40, branch="fettle/<b>")
+    start = Continuation(change, workspace, "d" * 40, "e" * 40, "fettle/<b>")
+    await front.services.store.write(second, lease.epoch, Writes(continues=start))
+    patch = PatchRef("f" * 64, 9, 1, 1, 0, base="a" * 40)
+    pushed = replace(pushed, commit="9" * 40)
+    done(
+        await front.services.operations.succeed(
+            lease, replace(RESULT, patch=patch, delivery=pushed), "did it"
+        )
+    )
+    assert (await front.job(second))["continues"] == {
+        "job_id": first,
+        "branch": "fettle/<b>",
+        "target": "d" * 40,
+        "merged": False,
+        "conflicts": [],
+    }
+    async with visiting(front.app) as visit:
+        html = re.sub(r"</?code>", "", (await visit.get(f"/app/conversations/{first}")).text)
+        assert "Branch fettle/&lt;b&gt; has 2 commits of this conversation" in html
+        assert html.index('aaaaaaaaaaaa <a href="#job-') < html.index('999999999999 <a href="#job-')
+        assert (
+            f"Started from commit aaaaaaaaaaaa of the branch fettle/&lt;b&gt; with the change of "
+            f'job <a href="/app/jobs/{first}">{first}</a></p>'
+        ) in html
+        assert html.count('<p class="delivered">Pushed as fettle/&lt;b&gt;, commit ') == 2
+        assert "It goes on from the last approved change of this conversation, with" in html
+        page = (await visit.get(f"/app/jobs/{second}")).text
+        assert f'<dt>Goes on from</dt><dd><a href="/app/jobs/{first}">' in page
+        assert f'action="/app/jobs/{second}/follow-up"' in page
+        sent = await visit.post(f"/app/jobs/{second}/follow-up", data={"task": "more"})
+        job = await front.job(sent.headers["hx-redirect"].rpartition("/")[2])
+        assert job["spec"]["repo"] == (await front.job(first))["spec"]["repo"]
+
+
 async def test_the_page_is_a_thread_with_a_composer_at_its_end(front):
     first = await ended(front, await front.submit("begin <b>"), answer="# began <b>")
     second = await front.paused(conversation_id=first, task="go on")
@@ -116,10 +162,3 @@ async def test_the_page_is_a_thread_with_a_composer_at_its_end(front):
         assert (job["conversation_id"], job["spec"]["review"]) == (first, True)
         assert (await visit.get("/app/conversations/none")).status_code == 404
         assert (await visit.get(f"/app/conversations/{first}?offset=20")).status_code == 404
-
-
-async def test_a_conversation_about_a_repository_has_no_composer(front):
-    repository = await front.submit(repo={"url": "https://git.example.org/team/app.git"})
-    async with visiting(front.app) as visit:
-        html = (await visit.get(f"/app/conversations/{repository}")).text
-        assert "Next task" not in html

@@ -1,4 +1,4 @@
-"""Three jobs on one repository, each a follow-up of the job before, and the model that does them."""
+"""Three jobs on one repository, each a follow-up of the one before, and their model."""
 
 from __future__ import annotations
 
