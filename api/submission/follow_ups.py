@@ -6,7 +6,7 @@ begins, the worker chooses the job that it continues: `worker.repositories`.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
 
 from api import problems
 from api.http.body import FormParts
@@ -16,6 +16,7 @@ from api.schemas.fields import DeliverRequest, KeptFile, RepoRequest
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.services import Services
+from api.submission.job_spec import INHERITED_FIELDS
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord, is_job_id
 from jobs.model.spec import Repo, repository_name
@@ -31,21 +32,17 @@ async def add_inherited_values(
     conversation, 422 for another repository."""
     if request.conversation_id is None:
         return request
-    newest = await _find_newest_job(services, caller, request.conversation_id)
-    spec, is_set = newest.spec, request.model_fields_set
-    values: dict[str, Any] = {
-        name: value
-        for name in ("setup", "image")
-        if name not in is_set and (value := getattr(spec, name)) is not None
-    }
-    if spec.deliver is not None and "deliver" not in is_set:
-        branch, pull_request = spec.deliver.branch, spec.deliver.pull_request
-        values["deliver"] = DeliverRequest(branch=branch, pull_request=pull_request)
+    newest = await find_newest_job(services, caller, request.conversation_id)
+    unset_names = INHERITED_FIELDS - request.model_fields_set
+    inherited = {name: getattr(newest.spec, name) for name in unset_names}
+    values = {name: value for name, value in inherited.items() if value is not None}
+    if deliver := values.get("deliver"):
+        values["deliver"] = DeliverRequest(**asdict(deliver))
     values["repo"] = _continued_repository(request, parts, newest)
     return request.model_copy(update=values)
 
 
-async def _find_newest_job(
+async def find_newest_job(
     services: Services, caller: Credential, conversation_id: str
 ) -> JobRecord:
     """The job of the conversation that was submitted last. Raises RefusedRequest: 404."""

@@ -37,6 +37,8 @@ COPIED_FIELDS = (
     JobRequest.model_fields.keys() & {field.name for field in fields(JobSpec)}
 ) - INPUT_FIELDS
 """Fields that a spec takes from a request."""
+INHERITED_FIELDS = frozenset({"deliver", "image", "setup"})
+"""Fields that a follow-up inherits, with the repository, if its request does not set them."""
 NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
 NAMED_CHECKS = 3
 """The checks that the task of a verification names."""
@@ -137,10 +139,15 @@ def request_digest(request: RequestModel, uploads: Mapping[str, str] = NO_DIGEST
     """The identity of a request: its values in any notation, and the digests of its uploads.
 
     Default values are left out, so that a release with another field gives an old request the same
-    digest.
+    digest. But a null of a follow-up counts if the field would be inherited otherwise.
     """
     files = [f"\n{digest} {path}" for path, digest in sorted(uploads.items())]
-    return _sha256("".join((request.model_dump_json(exclude_defaults=True), *files)))
+    nulls = [
+        f"\n{name}: null"
+        for name in sorted(INHERITED_FIELDS & request.model_fields_set)
+        if getattr(request, name) is None and getattr(request, "conversation_id", None)
+    ]
+    return _sha256("".join((request.model_dump_json(exclude_defaults=True), *files, *nulls)))
 
 
 def derived_digest(origin: Literal["retry", "fork"], job_id: str, request: RetryRequest) -> str:

@@ -24,6 +24,7 @@ from api.schemas import patterns
 from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from api.submission import new_jobs
+from api.submission.follow_ups import find_newest_job
 from api.submission.job_spec import new_spec
 from api.submission.validation import AUTO, PAUSE_FIELDS, REVIEW_FIELDS
 from jobs.model.credentials import Scope
@@ -60,6 +61,8 @@ LEFT_OUT = {
     "kind": "verifications have no form: programs submit them",
 }
 """Fields of a job that the form does not have, and the reasons."""
+NO_DELIVERY = "none"
+"""The choice of a follow-up that does not deliver as the job before did."""
 CHECKS_FILE = "test_acceptance.py"
 RECENT_JOBS = 25
 """The form offers the repositories of the newest jobs."""
@@ -109,7 +112,7 @@ async def _render_form(
         preset=preset,
         errors=errors,
         general=general,
-        follows=follows,
+        follows=await find_newest_job(services, visitor.credential, follows) if follows else None,
         recent=await _recent_repositories(services, visitor),
         models=models,
         default=spec,
@@ -195,7 +198,8 @@ def _job_values(texts: Mapping[str, str]) -> dict[str, Any]:
     if repo := {name: text for name, text in repo.items() if text}:
         values["repo"] = repo
     if deliver := texts.get("deliver"):
-        values["deliver"] = {"pull_request": deliver == "pull_request"}
+        pull_request = {"pull_request": deliver == "pull_request"}
+        values["deliver"] = None if deliver == NO_DELIVERY else pull_request
     if cases := texts.get("cases", "").strip():
         values["checks"] = {**values.get("checks", {}), "cases": _cases(cases)}
     return values

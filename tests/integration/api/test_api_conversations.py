@@ -145,6 +145,30 @@ async def test_the_thread_of_a_repository_shows_its_branch_and_where_each_job_st
         assert job["spec"]["repo"] == (await front.job(first))["spec"]["repo"]
 
 
+async def test_the_form_of_a_follow_up_offers_what_differs_from_the_last_job(front):
+    repo = {"url": "https://git.example.org/team/app.git", "ref": "stable"}
+    first = await front.submit(repo=repo, deliver={}, setup="make deps")
+    plain = await front.submit()
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/new?follows={first}")).text
+        assert f"on {repo['url']}, with its last approved change" in html
+        assert 'placeholder="stable"' in html
+        assert '<option value="">as the last job</option>' in html
+        assert 'name="ref"' not in (await visit.get(f"/app/new?follows={plain}")).text
+        assert (await visit.get("/app/new?follows=none")).status_code == 404
+        fields = {"task": "more", "conversation_id": first}
+        for changed, expected in (({}, deliver(False)), ({"deliver": "none", "ref": "v2"}, None)):
+            data, nothing = {**fields, **changed}, [("files", ("", b""))]
+            sent = await visit.post("/app/new", data=data, files=nothing)
+            spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
+            assert (spec["deliver"], spec["setup"]) == (expected, "make deps")
+            assert spec["repo"] == {**repo, "ref": changed.get("ref", "stable"), "bundle": None}
+
+
+def deliver(pull_request):
+    return {"branch": True, "pull_request": pull_request}
+
+
 async def test_the_page_is_a_thread_with_a_composer_at_its_end(front):
     first = await ended(front, await front.submit("begin <b>"), answer="# began <b>")
     second = await front.paused(conversation_id=first, task="go on")

@@ -289,6 +289,9 @@ async def test_a_repeated_follow_up_is_the_same_job_also_without_its_conversatio
     await front.submit(conversation_id=first, repo={"ref": "other"})
     again = await front.client.post("/jobs", json=request, headers=headers)
     assert (again.json()["id"], again.headers["idempotency-replayed"]) == (sent, "true")
+    undelivered = {**request, "deliver": None}
+    other = await front.client.post("/jobs", json=undelivered, headers=headers)
+    assert other.json()["type"] == "/problems/idempotency-key-reused"
 
 
 async def test_the_files_of_a_job_on_a_repository_are_not_verified_alone(front):
