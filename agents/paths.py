@@ -105,7 +105,7 @@ def write_objection(
 
 
 def _in_the_way(workspace: Workspace, new: Iterable[str]) -> str | None:
-    submodules = workspace.submodules()
+    submodules, pointers = workspace.submodules(), workspace.lfs_pointers()
     entries = {*workspace.list(), *workspace.links(), *submodules}
     for path in new:
         parts = path.split("/")
@@ -115,6 +115,8 @@ def _in_the_way(workspace: Workspace, new: Iterable[str]) -> str | None:
                 f"{submodule!r} is a submodule: its files belong to another repository, and no "
                 "change of them can be kept"
             )
+        if path in pointers:
+            return f"{path!r} is a pointer of Git LFS, which has its content: no change can be kept"
         if entry := next((name for name in above if name in entries), None):
             return f"a file and a directory at once: {entry!r}"
         if any(entry.startswith(f"{path}/") for entry in entries):

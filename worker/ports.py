@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from agents.attempt import Ports
 from agents.checks.cases import parse_cases
-from agents.ports import Workspace
+from agents.ports import CallKey, Event, Workspace
 from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from jobs.blobs import manifest
@@ -21,6 +21,7 @@ from worker.adapters.repository import (
     StoredChange,
     base_of,
     facts_of,
+    missing_content,
     restart_record,
     store_change,
 )
@@ -57,6 +58,7 @@ class PortsBuilder:
             self.writer.batch.workspace = workspace.digest or ""
         sandboxes = context.runs.sandboxes
         environment = await sandboxes.environment(spec.image)
+        await self._emit_missing(workspace)
         setup = await self._install(workspace)
         models = models_of(context.models.pool, spec, context.models.chains)
         ports = Ports(
@@ -151,6 +153,11 @@ class PortsBuilder:
     async def _emit_fetching(self) -> None:
         if self.record.spec.repo is not None and self.record.attempts == 1:
             await emit_fetch_started(self.record, self.record.spec.repo, self.ledger)
+
+    async def _emit_missing(self, workspace: ManifestWorkspace) -> None:
+        if workspace.base is not None and (missing := missing_content(workspace.base)):
+            key = CallKey(self.record.id, "missing", 0)
+            await self.ledger.emit(Event(key, "files_missing", {"missing": [*missing]}))
 
     async def _checks(self) -> Checks | None:
         """The acceptance checks of the job."""

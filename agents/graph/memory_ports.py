@@ -175,6 +175,10 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`: there is no repository."""
         return ()
 
+    def lfs_pointers(self) -> Collection[str]:
+        """See `agents.ports.Workspace`: there is no repository."""
+        return ()
+
     def leaving_links(self, links: Mapping[str, str], replaced: Collection[str]) -> Collection[str]:  # noqa: ARG002
         """See `agents.ports.Workspace`: there is no repository."""
         return ()

@@ -180,6 +180,11 @@ class Workspace(Protocol):
         """Paths at which the job's repository has a commit of another one."""
         ...
 
+    def lfs_pointers(self) -> Collection[str]:
+        """The paths at which the job's repository has a pointer of Git LFS. No change of its
+        content can be delivered."""
+        ...
+
     def leaving_links(self, links: Mapping[str, str], replaced: Collection[str]) -> Collection[str]:
         """The job's links that lead out of its repository (see `agents.links.leaves_repository`),
         after a run that makes `links` and removes or replaces the paths `replaced`. Empty without a

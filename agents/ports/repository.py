@@ -21,6 +21,12 @@ class Patch(Protocol):
     @property
     def deletions(self) -> int: ...
 
+    @property
+    def lfs(self) -> tuple[str, ...]:
+        """Changed files that Git LFS would store. The patch has their bytes instead of a
+        pointer."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFacts:
@@ -40,6 +46,9 @@ class RepositoryFacts:
     """The command that installs the repository's dependencies; empty: no command is known."""
     installed: bool = False
     """Whether `setup` has run."""
+    missing: tuple[str, ...] = ()
+    """The parts of the commit whose content is not in the working directory, with the reasons:
+    sentences."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ async def choose_kept(
     reasons: dict[str, list[str]] = defaultdict(list)
     valid = {}
     for path, entry in changed.items():
-        if (reason := _objection(ports, path, entry)) is None:
+        if (reason := await _objection(ports, path, entry)) is None:
             valid[normalize_path(path)] = entry
         else:
             reasons[reason].append(path)
@@ -83,7 +83,7 @@ async def choose_kept(
     return KeptFiles(files, links, dropped, tuple(lines))
 
 
-def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
+async def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
     """The reason why a workspace cannot hold the file or link; None if it can."""
     if is_in_setup(path):
         return "installed dependencies stay as they are"
@@ -93,6 +93,9 @@ def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
         return f"changes in the submodule {visible(submodule)} belong to another repository"
     if submodule := _submodule_below(ports.workspace, path):
         return f"it would take the place of the submodule {visible(submodule)}"
+    pointers = ports.workspace.lfs_pointers()
+    if path in pointers and entry != await ports.workspace.original(path):
+        return "Git LFS has the content of the file, and its pointer does not change"
     if isinstance(entry, str) and path.rpartition("/")[2].lower() == ".gitmodules":
         return "git takes no symbolic link of this name"
     return _fault(path)

@@ -63,7 +63,8 @@ async def changes(
     it first."""
     record = (await find_job(services, caller, job_id)).record
     changes = await load_changes(services, record, since, until)
-    attention = await asyncio.to_thread(attention_of, changes.files or (), record.spec)
+    lfs = changes.patch.lfs if changes.patch else ()
+    attention = await asyncio.to_thread(attention_of, changes.files or (), record.spec, lfs)
     facts = {file.path: list(file.facts) for file in attention}
     rows = [
         ChangedFile(

@@ -88,6 +88,10 @@ class Patch(ResponseModel):
     insertions: int = Field(description="lines")
     deletions: int = Field(description="lines")
     base: str = Field(description="the commit that it applies to")
+    lfs: list[str] = Field(
+        description="the first changed files that Git LFS would store: the patch has their bytes "
+        "instead of a pointer"
+    )
 
 
 class Deliver(ResponseModel):

@@ -181,6 +181,11 @@ def _fetch_started(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("repository", printable(", ".join(filter(None, (action, data["ref"])))), Tone.QUIET)
 
 
+def _files_missing(data: Data, _detail: Detail) -> Iterator[Part]:
+    for text in data["missing"]:
+        yield Line("repository", printable(text), Tone.WARN)
+
+
 def _setup_left_out(_data: Data, _detail: Detail) -> Iterator[Part]:
     reason = "the operator has named no hosts (FETTLE_SETUP_HOSTS)"
     yield Line("setup", f"this project's dependencies are not installed: {reason}", Tone.WARN)
@@ -361,6 +366,7 @@ def _cancelled(data: Data, _detail: Detail) -> Iterator[Part]:
 _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "started": _started,
     "fetch_started": _fetch_started,
+    "files_missing": _files_missing,
     "setup_left_out": _setup_left_out,
     "setup_started": _setup_started,
     "setup_finished": _setup_finished,

@@ -78,6 +78,13 @@ class FetchStartedData(TypedDict):
     """A branch, a tag or a commit. Null: HEAD."""
 
 
+class FilesMissingData(TypedDict):
+    """The job does not have the content of all files of its commit."""
+
+    missing: list[str]
+    """The files, with the reasons: sentences."""
+
+
 class SetupLeftOutData(TypedDict):
     """No dependencies were installed, because the operator allows no hosts to load them from."""
 
@@ -378,6 +385,7 @@ class PatchData(TypedDict):
     insertions: int
     deletions: int
     base: str
+    lfs: NotRequired[list[str]]
 
 
 class ReviewOpenedData(TypedDict):
@@ -623,6 +631,7 @@ LIFE: Data = {
     "submitted": SubmittedData,
     "started": StartedData,
     "fetch_started": FetchStartedData,
+    "files_missing": FilesMissingData,
     "setup_left_out": SetupLeftOutData,
     "setup_started": SetupStartedData,
     "setup_finished": SetupFinishedData,

@@ -163,6 +163,9 @@ class PatchRef:
     """The number of removed lines."""
     base: str
     """The commit (hexadecimal) that the patch applies to."""
+    lfs: tuple[str, ...] = ()
+    """The first changed files that Git LFS would store: the patch has their bytes instead of a
+    pointer. Releases up to 0.1 did not record them."""
 
 
 @dataclass(frozen=True, slots=True)

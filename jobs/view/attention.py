@@ -90,6 +90,7 @@ _NOTES = {
     "new submodule": "submodule: code of another repository",
 }
 """Facts by the notes of `PatchFile`."""
+_IN_LFS = "Git LFS would store it: the patch has its bytes instead of a pointer"
 _URL = re.compile(r"\b\w{1,20}://\S+")
 _WORD = re.compile(r"(?<![\w/.@-])(?:\./)?\.?[\w@-][\w.@-]*(?:/[\w.@-]+)*/?")
 _WITH_ENDING = re.compile(r".*\w\.[A-Za-z]\w{0,4}")
@@ -104,9 +105,11 @@ class FileAttention:
     """Short sentences without an initial capital, such as `1 test skipped: ...`."""
 
 
-def attention_of(files: Sequence[PatchFile], spec: JobSpec | None = None) -> list[FileAttention]:
+def attention_of(
+    files: Sequence[PatchFile], spec: JobSpec | None = None, lfs: Collection[str] = ()
+) -> list[FileAttention]:
     """The files of a patch with facts, in the order of the patch. `spec`: the job's request; its
-    task may name the directories that it is about."""
+    task may name the directories that it is about. `lfs`: see `PatchRef`."""
     files = _within_limit(files)
     directories = named_directories(spec, [file.path for file in files]) if spec else frozenset()
     tests = TestLines.of(file for file in files if is_test(file.path))
@@ -116,6 +119,7 @@ def attention_of(files: Sequence[PatchFile], spec: JobSpec | None = None) -> lis
             *_facts_of_path(file),
             *facts_of_lines(file, tests if is_test(file.path) else None),
             *_facts_of_notes(file),
+            *([_IN_LFS] if file.path in lfs else ()),
             *_outside(file.path, directories),
         )
         if facts:

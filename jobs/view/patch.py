@@ -45,9 +45,8 @@ def patch_of_review(review: Review) -> PatchRef | None:
 
 def read_patch_ref(data: Mapping[str, Any] | None) -> PatchRef | None:
     """The reference in a review's payload, or in the event that opened the review."""
-    return (
-        PatchRef(**{field.name: data[field.name] for field in fields(PatchRef)}) if data else None
-    )
+    names = (field.name for field in fields(PatchRef))
+    return PatchRef(**{name: data[name] for name in names if name in data}) if data else None
 
 
 def current_bundle(record: JobRecord) -> str | None:

@@ -63,6 +63,11 @@ class CommitTree(Protocol):
         """The symbolic links: targets by path."""
         ...
 
+    @property
+    def pointers(self) -> frozenset[str]:
+        """The files whose content Git LFS has."""
+        ...
+
     async def read(self, path: str) -> bytes | None:
         """A file's bytes; None if the path is no regular file."""
         ...

@@ -27,6 +27,8 @@ from worker.repositories.setups.setup import Installed
 from worker.repositories.source import Repositories
 
 MAX_LAYOUT_NAMES = 60
+MAX_MISSING = 20
+"""The LFS pointers that texts name."""
 GUIDANCE = (
     "AGENTS.md",
     "CLAUDE.md",
@@ -95,7 +97,20 @@ async def facts_of(
         verify=project_tests(sizes, texts, programs),
         setup=setup.command if setup else "",
         installed=isinstance(setup, Installed),
+        missing=missing_content(files),
     )
+
+
+def missing_content(files: BaseFiles) -> tuple[str, ...]:
+    """The parts of the commit whose content the job does not have, as sentences for people and
+    models."""
+    pointers = sorted(files.base.pointers)
+    if not pointers:
+        return ()
+    names = ", ".join(map(visible, pointers[:MAX_MISSING]))
+    more = f" and {len(pointers) - MAX_MISSING} more" if len(pointers) > MAX_MISSING else ""
+    noun = "file is a pointer" if len(pointers) == 1 else "files are pointers"
+    return (f"{len(pointers)} {noun} of Git LFS, whose content is not here: {names}{more}",)
 
 
 def _layout(sizes: Mapping[str, int]) -> tuple[str, ...]:
@@ -143,7 +158,8 @@ async def store_change(
     )
     size, base = len(patch.content), workspace.base.base.commit
     digest = await blobs.put(patch.content)
-    ref = PatchRef(digest, size, patch.files, patch.insertions, patch.deletions, base)
+    counts = (patch.files, patch.insertions, patch.deletions)
+    ref = PatchRef(digest, size, *counts, base, patch.lfs[:MAX_MISSING])
     return StoredChange(ref, await blobs.put(bundle or b""))
 
 

@@ -107,6 +107,10 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         return self._base.submodules - self._manifest.removed if self._base else frozenset()
 
+    def lfs_pointers(self) -> Collection[str]:
+        """See agents.ports.Workspace."""
+        return self._base.base.pointers if self._base else frozenset()
+
     def leaving_links(self, links: Mapping[str, str], replaced: Collection[str]) -> Collection[str]:
         """See agents.ports.Workspace. The links of the commit may lead anywhere."""
         if self._base is None:
@@ -321,15 +325,23 @@ class ManifestWorkspace:
         return {path: await self._bytes(entry) for path, entry in entries}
 
     async def _delivered(self, base: CommitTree) -> tuple[dict[str, bytes], Kinds]:
-        """The job's files without installed dependencies and files that git ignores."""
+        """The job's files without installed dependencies, files that git ignores, and the content
+        of LFS pointers."""
         files, removed = await self._files(), self._manifest.removed
-        files = {path: data for path, data in files.items() if not is_in_setup(path)}
+        files = {path: data for path, data in files.items() if not self._is_foreign(path, data)}
         kinds = Kinds(self._executable(), self._manifest.links)
         ignored = await base.ignored(files, removed, kinds)
         ignored |= {*self.leaving_links({}, ())}
         links = {path: target for path, target in kinds.links.items() if path not in ignored}
         files = {path: data for path, data in files.items() if path not in ignored}
         return files, replace(kinds, links=links)
+
+    def _is_foreign(self, path: str, content: bytes) -> bool:
+        """Whether the file is an installed dependency, or the content of an LFS pointer, such as a
+        file of the request."""
+        if self._base is None or path not in self._base.base.pointers:
+            return is_in_setup(path)
+        return not self._base.has_file(path, content)
 
     async def _bytes(self, entry: FileEntry) -> bytes:
         content = self._contents.get(entry.digest)

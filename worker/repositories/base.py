@@ -28,6 +28,8 @@ class CommitBase:
     """Entries by path, without directories."""
     links: Mapping[str, str]
     """The targets of symbolic links, by path."""
+    pointers: frozenset[str]
+    """The files whose content Git LFS has."""
     mirror: Mirror = field(repr=False)
     folders: RepositoryFolders = field(repr=False)
     use: Lock = field(repr=False)

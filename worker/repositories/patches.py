@@ -21,7 +21,7 @@ from worker.repositories.folders import RepositoryFolders
 from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Mirror, process
 from worker.repositories.refs import COMMIT
-from worker.repositories.snapshots import TreeEntry
+from worker.repositories.snapshots import LFS_POINTER, TreeEntry
 
 _NO_OBJECT = "0" * 40
 _LINK = stat.S_IFLNK
@@ -44,6 +44,9 @@ class Patch:
     files: int
     insertions: int
     deletions: int
+    lfs: tuple[str, ...] = ()
+    """Changed files that Git LFS would store, by the attributes of the tree: the patch has their
+    bytes instead of a pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +89,13 @@ async def patch(change: CommitChange) -> Patch:
     """The difference between the commit and the files of the job. Raises RepositoryRefused."""
     async with scratch(change.folders, change.mirror) as git:
         tree = await _tree(git, change)
+        lfs = await _lfs_files(git, change)
         # The old and the new bytes of each file in base85, if they cannot be compressed.
         sizes = sum(entry.size for entry in change.entries.values())
         most = 4 * (sizes + sum(map(len, change.changed.values()))) + 64 * MIB
         output = await git.run(*_COMPARE, change.commit, tree, most_bytes=most)
     counts, _, content = output.partition(b"\n\n")
-    return Patch(content, *_counted(counts))
+    return Patch(content, *_counted(counts), lfs)
 
 
 async def bundle(change: CommitChange, branch: str, signed: Signature) -> bytes:
@@ -211,6 +215,19 @@ async def _add_converted(git: Git, change: CommitChange, paths: list[str]) -> No
         *("update-index", "--add", "--replace", "-z", "--stdin"),
         stdin=b"".join(os.fsencode(path) + b"\0" for path in paths),
     )
+    rules.unlink()
+
+
+async def _lfs_files(git: Git, change: CommitChange) -> tuple[str, ...]:
+    """The changed files that Git LFS would store, by the attributes in git's index."""
+    files = (path for path, text in change.changed.items() if not text.startswith(LFS_POINTER))
+    names = b"".join(os.fsencode(path) + b"\0" for path in sorted(files))
+    if not names:
+        return ()
+    output = await git.run("check-attr", "--cached", "-z", "--stdin", "filter", stdin=names)
+    fields = output.split(b"\0")[:-1]  # of each file the path, the attribute and its value
+    rows = zip(fields[::3], fields[2::3], strict=True)
+    return tuple(os.fsdecode(path) for path, value in rows if value == b"lfs")
 
 
 async def _removed(change: CommitChange) -> set[str]:

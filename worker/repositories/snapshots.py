@@ -52,6 +52,10 @@ _CONFIG = """\
 \tdetachedHead = false
 """
 _ATTRIBUTES = "* -text !eol -crlf -ident -filter !working-tree-encoding\n"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+"""The first line of a file whose content Git LFS has."""
+_POINTER_BYTES = 1024
+_ATTRIBUTES_BYTES = 256 * 1024
 SUBMODULE = 0o160000
 """Git's mode of a commit of another repository."""
 _EARLIEST = 315_619_200  # 1980: older times do not go into a zip file
@@ -93,17 +97,40 @@ class TreeEntry:
 async def links(git: Git, entries: Mapping[str, TreeEntry]) -> dict[str, str]:
     """The targets of the tree's symbolic links, by path. Raises RepositoryRefused."""
     link_entries = {path: entry for path, entry in entries.items() if entry.is_link}
-    if not link_entries:
+    targets = await _contents(git, link_entries)
+    return {path: os.fsdecode(target) for path, target in targets.items()}
+
+
+async def lfs_pointers(git: Git, entries: Mapping[str, TreeEntry]) -> frozenset[str]:
+    """The files whose content Git LFS has. Empty if no `.gitattributes` of the tree names LFS.
+    Raises RepositoryRefused."""
+    files = {path: entry for path, entry in entries.items() if entry.is_file}
+    attributes = {
+        path: entry
+        for path, entry in files.items()
+        if path.rpartition("/")[2] == ".gitattributes" and entry.size <= _ATTRIBUTES_BYTES
+    }
+    if not any(b"lfs" in text for text in (await _contents(git, attributes)).values()):
+        return frozenset()
+    sizes = range(len(LFS_POINTER), _POINTER_BYTES)
+    small = {path: entry for path, entry in files.items() if entry.size in sizes}
+    contents = await _contents(git, small)
+    return frozenset(path for path, text in contents.items() if text.startswith(LFS_POINTER))
+
+
+async def _contents(git: Git, entries: Mapping[str, TreeEntry]) -> dict[str, bytes]:
+    """The bytes of blobs, by path. Raises RepositoryRefused."""
+    if not entries:
         return {}
-    oids = "".join(f"{entry.oid}\n" for entry in link_entries.values())
-    most = sum(entry.size + _ROW_BYTES for entry in link_entries.values())
+    oids = "".join(f"{entry.oid}\n" for entry in entries.values())
+    most = sum(entry.size + _ROW_BYTES for entry in entries.values())
     output = await git.run("cat-file", "--batch", stdin=oids.encode(), most_bytes=most)
-    targets, offset = {}, 0
-    for path, entry in link_entries.items():  # a line with the size, the target, a line end
+    contents, offset = {}, 0
+    for path, entry in entries.items():  # a line with the size, the bytes, a line end
         offset = output.index(b"\n", offset) + 1
-        targets[path] = os.fsdecode(output[offset : offset + entry.size])
+        contents[path] = output[offset : offset + entry.size]
         offset += entry.size + 1
-    return targets
+    return contents
 
 
 async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[str, TreeEntry]:

@@ -88,6 +88,7 @@ class Repositories:
             await mirror.ensure(origin, commit)
             entries = await snapshots.entries(mirror.git(), commit, self.settings)
             links = await snapshots.links(mirror.git(), entries)
+            pointers = await snapshots.lfs_pointers(mirror.git(), entries)
             tags = await snapshots.tags(mirror.git(), commit)
             layer = _layer(origin, commit, tags)
             use = await self._check_out(mirror, commit, tags, layer)
@@ -95,7 +96,7 @@ class Repositories:
         except BaseException:
             mirror.use.release()
             raise
-        return CommitBase(layer, commit, entries, links, mirror, self.folders, use)
+        return CommitBase(layer, commit, entries, links, pointers, mirror, self.folders, use)
 
     async def merge_texts(self, base: bytes, first: bytes, second: bytes) -> bytes | None:
         """See `agents.ports.TextMerge`. None also if this worker has no git, which only jobs on

@@ -100,7 +100,8 @@ def _rendered_patch(record: JobRecord, changes: Changes, *, split: bool) -> dict
     # Comments are about lines of the whole change, which other changes number differently.
     review = record.review if changes.takes_comments else None
     comments = _earlier_comments(review, files) if review else []
-    facts = {file.path: file.facts for file in attention_of(files, record.spec)}
+    lfs = changes.patch.lfs if changes.patch else ()
+    facts = {file.path: file.facts for file in attention_of(files, record.spec, lfs)}
     after = (record.id, changes.until)
     return render_patch(files, comments, facts, split=split, after=after, program=changes.code)
 

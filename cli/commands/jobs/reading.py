@@ -123,13 +123,13 @@ def show_command(
 
 
 def _left_out(service: Service, job: Job) -> Iterator[ReceivedEvent]:
-    """The event that no dependencies were installed for the job, if the job has such an event. It
-    comes before the plan."""
-    if job["spec"].get("repo") and job["spec"].get("setup") is None:
+    """The events about files and dependencies that the job does not have. They come before the
+    plan."""
+    if job["spec"].get("repo"):
         for event in service.events_so_far(job):
-            if event.kind == "setup_left_out":
+            if event.kind in ("files_missing", "setup_left_out"):
                 yield event
-            if event.kind in ("setup_left_out", "setup_finished", "planned"):
+            if event.kind == "planned":
                 return
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from support.servers.git_repositories import Repository, create_repository
+from support.graph.graphs import call
+from support.graph.tool_runs import Used, use
+from support.servers.git_repositories import Repository, clone_repository, create_repository
 
+from agents.ports.repository import RepositoryFacts
+from cli.repository.apply import apply
+from jobs.blobs.directory import DirectoryBlobs
 from jobs.model.spec import Repo
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Limits
 from settings.repositories import RepositorySettings
+from worker.adapters.workspace import ManifestWorkspace
 from worker.repositories.base import CommitBase
 from worker.repositories.source import Repositories
 
@@ -44,6 +55,66 @@ class Uploads:
             return bundle
 
         return load
+
+
+class Job:
+    """A job on the repository; the test chooses its calls."""
+
+    def __init__(
+        self, repository: Repository, uploads: Uploads, sandbox: LocalSandbox, folder: Path
+    ):
+        self.repository, self.uploads, self.sandbox = repository, uploads, sandbox
+        self.folder = folder
+        self.workspace: ManifestWorkspace
+
+    async def load_base(self) -> CommitBase:
+        return await self.uploads.base(self.repository.bundle())
+
+    async def use(self, *calls: object) -> Used:
+        base = await self.load_base()
+        self.workspace = await ManifestWorkspace.on_commit(
+            DirectoryBlobs(self.folder / "blobs"), None, base
+        )
+        return await use(
+            self.folder / "recording",
+            self.sandbox,
+            *calls,  # type: ignore[arg-type]
+            limits=Limits(wall_seconds=60.0),
+            workspace=self.workspace,
+            repository=RepositoryFacts(base.commit, len(base.entries)),
+        )
+
+    async def apply_patch_to_clone(self) -> Repository:
+        """A clone with its submodules, with the patch applied."""
+        patch = await self.workspace.patch()
+        assert patch is not None
+        clone = clone_repository(self.repository, self.folder / "clone")
+        allowed = ("-c", "protocol.file.allow=always")
+        clone.git(*allowed, "submodule", "--quiet", "update", "--init", "--recursive")
+        if patch.content:
+            assert apply(clone.folder, patch.content, self.workspace.base.base.commit)  # type: ignore[union-attr]
+        return clone
+
+    def tree_of_clone(self, *commands: str) -> str:
+        """The tree of a clone in which these commands have run."""
+        clone = clone_repository(self.repository, self.folder / "expected")
+        for command in commands:
+            subprocess.run(["bash", "-ec", command], cwd=clone.folder, check=True)
+        clone.git("add", "--all")
+        return clone.git("write-tree")
+
+
+def shell(command: str) -> object:
+    return call("shell", command=command)
+
+
+@contextlib.asynccontextmanager
+async def sandbox_over(layers: Path) -> AsyncIterator[LocalSandbox]:
+    """A sandbox whose runs can begin with these layers."""
+    python = Path(sys.prefix) / "sandbox" / "bin" / "python"
+    backend = LocalSandbox(python, trees_directory=layers)
+    yield backend
+    await backend.close()
 
 
 @pytest.fixture

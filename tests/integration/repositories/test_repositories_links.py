@@ -5,30 +5,23 @@ The expected result is git's: the same commands in a clone, followed by `git add
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from support.graph.graphs import call
-from support.graph.tool_runs import Used, use
 from support.servers.git_repositories import Repository, clone_repository, create_repository
 
-from agents.ports.repository import RepositoryFacts
-from cli.repository.apply import apply
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import Manifest
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Limits
 from worker.adapters.workspace import ManifestWorkspace
 
-from .conftest import Uploads
+from .conftest import Job, Uploads, sandbox_over, shell
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 FILES = {
     "src/app.py": b"VALUE = 1\n",
     "docs/guide.md": b"guide\n",
@@ -79,62 +72,13 @@ def uploads(tmp_path_factory: pytest.TempPathFactory) -> Uploads:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox(uploads: Uploads) -> AsyncIterator[LocalSandbox]:
-    backend = LocalSandbox(PYTHON, trees_directory=uploads.repositories().layers)
-    yield backend
-    await backend.close()
-
-
-class Job:
-    """A job on the repository; the test chooses its calls."""
-
-    def __init__(
-        self, repository: Repository, uploads: Uploads, sandbox: LocalSandbox, folder: Path
-    ):
-        self.repository, self.uploads, self.sandbox = repository, uploads, sandbox
-        self.folder = folder
-        self.workspace: ManifestWorkspace
-
-    async def use(self, *calls: object) -> Used:
-        base = await self.uploads.base(self.repository.bundle())
-        self.workspace = await ManifestWorkspace.on_commit(
-            DirectoryBlobs(self.folder / "blobs"), None, base
-        )
-        return await use(
-            self.folder / "recording",
-            self.sandbox,
-            *calls,  # type: ignore[arg-type]
-            limits=Limits(wall_seconds=60.0),
-            workspace=self.workspace,
-            repository=RepositoryFacts(base.commit, len(base.entries)),
-        )
-
-    async def apply_patch_to_clone(self) -> Repository:
-        """A clone with its submodules, with the patch applied."""
-        patch = await self.workspace.patch()
-        assert patch is not None
-        clone = clone_repository(self.repository, self.folder / "clone")
-        allowed = ("-c", "protocol.file.allow=always")
-        clone.git(*allowed, "submodule", "--quiet", "update", "--init", "--recursive")
-        if patch.content:
-            assert apply(clone.folder, patch.content, self.workspace.base.base.commit)  # type: ignore[union-attr]
-        return clone
-
-    def tree_of_clone(self, *commands: str) -> str:
-        """The tree of a clone in which these commands have run."""
-        clone = clone_repository(self.repository, self.folder / "expected")
-        for command in commands:
-            subprocess.run(["bash", "-ec", command], cwd=clone.folder, check=True)
-        clone.git("add", "--all")
-        return clone.git("write-tree")
+    async with sandbox_over(uploads.repositories().layers) as backend:
+        yield backend
 
 
 @pytest.fixture
 def job(linked: Repository, uploads: Uploads, sandbox: LocalSandbox, tmp_path: Path) -> Job:
     return Job(linked, uploads, sandbox, tmp_path)
-
-
-def shell(command: str) -> object:
-    return call("shell", command=command)
 
 
 async def test_tools_and_runs_see_the_same_files(job: Job) -> None:

@@ -26,6 +26,7 @@ class FixedPatch:
     files: int
     insertions: int = 1
     deletions: int = 1
+    lfs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class FixedBase:
     texts: Mapping[str, bytes]
     links: Mapping[str, str] = field(default_factory=dict)
     submodules: tuple[str, ...] = ()
+    pointers: frozenset[str] = frozenset()
     layer: str = "repo-fixed"
     commit: str = COMMIT
     entries: Mapping[str, FixedEntry] = field(init=False)

@@ -45,6 +45,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
                   "fork_of": "0" * 20},
     "started": {"attempt": 1, "worker": "w"},
     "fetch_started": {"url": "https://git.example/a.git", "ref": None},
+    "files_missing": {"missing": ["1 file is a pointer of Git LFS"]},
     "setup_left_out": {"command": "npm ci"},
     "setup_started": {"command": "pip install -e ."},
     "setup_finished": {"command": "pip install -e .", "ok": False, "reused": False, "seconds": 1.5,

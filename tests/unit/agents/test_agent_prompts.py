@@ -90,6 +90,18 @@ def test_only_the_prompt_of_a_rebase_mentions_the_merge_and_its_conflicts() -> N
     assert "<<<\n- CONFLICT in a.py\n>>>\n" in marked
 
 
+def test_the_prompt_names_content_that_is_not_here() -> None:
+    text = "1 file is a pointer of Git LFS, whose content is not here: a.png"
+    values = {"task": "Fix it", "earlier": [], "files": [], "joined": False, "clarified": []}
+    values |= {"rebased": None, "repository_map": "", "contents": {}}
+    plain, missing = (
+        render("task", **values, repository=RepositoryFacts("c" * 40, 3, missing=texts))
+        for texts in ((), (text,))
+    )
+    assert f"\n- {text}\n" in missing
+    assert "not here" not in plain
+
+
 def test_hints_about_packages_say_that_nothing_can_be_downloaded() -> None:
     assert "nothing can be downloaded" in _hint(HintKind.NO_MODULE)
     assert "there is no network" in _hint(HintKind.INSTALLING)

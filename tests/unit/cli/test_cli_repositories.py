@@ -295,6 +295,16 @@ def test_skipped_dependencies_are_shown(fettle, tiny):
     assert fettle("run", "x")[1].count(notice) == 1
 
 
+def test_missing_files_are_shown(fettle, tiny):
+    text = "2 files are pointers of Git LFS, whose content is not here: a.png, b.png"
+    missing = event(1, "files_missing", missing=[text])
+    planned = event(2, "planned", steps=["a"], source="model", note=None)
+    spec = {"task": "x", "repo": {"url": "https://git.test/a", "ref": None}, "setup": "make"}
+    tiny.on("GET /jobs/j1", Answer(200, job(spec=spec, last_event=2, status="running")))
+    tiny.on("GET /jobs/j1/events", stream(missing, planned))
+    assert f"repository: {text}\n" in fettle("show", "j1")[1]
+
+
 def test_setup_takes_a_command_or_none(fettle, finished, tiny):
     url = ("--repo", "https://git.test/a.git")
     for options in (("--setup", "make deps"), ("--setup", ""), ("--no-setup",), ()):

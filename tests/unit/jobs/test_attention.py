@@ -34,6 +34,14 @@ def facts(*patches: bytes, spec: JobSpec | None = None) -> dict[str, tuple[str, 
     return {file.path: file.facts for file in listed}
 
 
+def test_a_file_that_lfs_would_store():
+    patch = patch_of("img/a.svg", None, "<svg/>\n")
+    (file,) = attention_of(parse_patch(patch), None, ["img/a.svg", "other.svg"])
+    fact = "Git LFS would store it: the patch has its bytes instead of a pointer"
+    assert file.facts == (fact,)
+    assert attention_of(parse_patch(patch)) == []
+
+
 def facts_of(path, before, after, modes=(FILE, FILE)) -> str:
     return "; ".join(facts(patch_of(path, before, after, modes)).get(path, ()))
 
