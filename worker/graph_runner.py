@@ -12,7 +12,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
 from agents.attempt import Ports
-from agents.checks.judge import judge
+from agents.checks.judge import judge_work
 from agents.checks.reports import report_data, report_summary
 from agents.errors import StateUnreadable
 from agents.graph.build import Graph
@@ -278,7 +278,7 @@ async def _run_checks(ports: Ports) -> dict[str, Any]:
     """
     await ports.cancel.check()
     tree, checks = await ports.workspace.tree(), ports.checks or Checks()
-    report = await judge(ports.sandbox, tree.files, checks, ports.limits, tree.links)
+    report = await judge_work(ports, checks, tree)
     checked = await report_data(report, ports)
     await ports.events.emit(Event(_VERIFICATION, "checked", {"revision": None, **checked}))
     return checked

@@ -11,14 +11,17 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from agents.checks.copied_files import without_clashes
+from agents.checks.commit import Commit
+from agents.checks.copied_files import placed, with_texts
 from agents.checks.reports import JudgedBy, Outcome, Report, Test
 from agents.layout.site import site_of
 from agents.ports.checks import Case
+from agents.runs.program import installed_command
 from agents.texts import head_and_tail
+from agents.tree import Tree
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
 from sandbox.result import result_without_answer
 
@@ -50,11 +53,11 @@ def parse_cases(text: str) -> tuple[Case, ...]:
 
 async def run_cases(
     sandbox: Sandbox,
-    files: Mapping[str, bytes],
+    tree: Tree,
     cases: Sequence[Case],
     limits: Limits,
     judged_by: JudgedBy = "cases",
-    links: Mapping[str, str] | None = None,
+    commit: Commit | None = None,
 ) -> Report:
     """Run `cases` one after the other. Raises SandboxUnavailable."""
     tests: list[Test] = []
@@ -66,7 +69,7 @@ async def run_cases(
             tests.append(Test(case.id, "missing", "the time for all cases was used up"))
             continue
         within = replace(limits, wall_seconds=min(limits.wall_seconds, remaining))
-        test, result = await _run_case(sandbox, files, links or {}, case, within)
+        test, result = await _run_case(sandbox, tree, case, within, commit)
         if all(test.outcome == "passed" for test in tests):
             decisive = replace(result, changed={}, deleted=frozenset(), refused=())
         seconds += result.seconds
@@ -75,23 +78,14 @@ async def run_cases(
 
 
 async def _run_case(
-    sandbox: Sandbox,
-    files: Mapping[str, bytes],
-    links: Mapping[str, str],
-    case: Case,
-    limits: Limits,
+    sandbox: Sandbox, tree: Tree, case: Case, limits: Limits, commit: Commit | None
 ) -> tuple[Test, RunResult]:
-    case_texts = {path: text.encode() for path, text in case.files.items()}
-    case_files = {**without_clashes(files, case_texts), **case_texts}
+    links = commit.links if commit else {}
+    tree = with_texts(tree, {placed(path, links): text for path, text in case.files.items()})
     output_bytes = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
     try:
-        command = Command(
-            case.argv,
-            case_files,
-            case.stdin.encode(),
-            links=without_clashes(links, case_texts),
-            site=site_of(case_files),
-        )
+        site = commit.site if commit else site_of(tree.files)
+        command = installed_command(case.argv, tree, site, case.stdin.encode())
         result = await sandbox.run(command, replace(limits, output_bytes=output_bytes))
     except ValueError as error:  # too many files, or invalid names, for any sandbox
         reason = f"the files cannot be checked: {error}"
@@ -99,7 +93,7 @@ async def _run_case(
     differences = [
         *_wrong_ending(case, result),
         *_wrong_output(case, result),
-        *_wrong_files(case, result, case_files),
+        *await _wrong_files(case, result, tree, commit),
     ]
     pattern_error = None
     if case.stdout_matches is not None:
@@ -130,16 +124,20 @@ def _wrong_output(case: Case, result: RunResult) -> list[str]:
     return [f"stdout: {_difference(case.stdout, result.stdout.text)}"]
 
 
-def _wrong_files(case: Case, result: RunResult, files_before: Mapping[str, bytes]) -> list[str]:
-    files_after = {path: data for path, data in files_before.items() if path not in result.deleted}
-    files_after |= result.changed
+async def _wrong_files(
+    case: Case, result: RunResult, tree: Tree, commit: Commit | None
+) -> list[str]:
     differences = []
-    for path, text in case.expect_files.items():
-        if path not in files_after:
-            differences.append(f"{path}: expected {_cut(text)}, but there is no such file")
-        elif files_after[path] != text.encode():
-            actual = files_after[path].decode(errors="replace")
-            differences.append(f"{path}: {_difference(text, actual)}")
+    for name, text in case.expect_files.items():
+        path = placed(name, commit.links if commit else {})
+        actual = {**tree.files, **result.changed}.get(path)
+        if actual is None and commit and path not in tree.removed | tree.links.keys():
+            actual = await commit.read(path)
+        if actual is None or path in result.deleted - result.changed.keys():
+            differences.append(f"{name}: expected {_cut(text)}, but there is no such file")
+        elif actual != text.encode():
+            actual_text = actual.decode(errors="replace")
+            differences.append(f"{name}: {_difference(text, actual_text)}")
     return differences
 
 

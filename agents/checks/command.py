@@ -33,20 +33,23 @@ class CheckCommand:
     is_pytest: bool
 
 
-def command_of(checks: Checks) -> CheckCommand:
-    """The command that runs the files. Raises ValueError for a command that cannot be split."""
+def command_of(checks: Checks, *, on_commit: bool = False) -> CheckCommand:
+    """The command that runs the files. `on_commit`: pytest finds its settings in the files of a
+    commit. Raises ValueError for a command that cannot be split."""
+    settings = next((name for name in SETTINGS if name in checks.files), None)
+    options = () if on_commit and settings is None else ("-c", settings or "/dev/null")
     words = shlex.split(checks.command or "")
     if checks.command is not None and not words:
         raise ValueError("the command has no words")
     if not words:
-        return _pytest_command(checks, _PYTEST, [])
+        return _pytest_command(checks, _PYTEST, options, [])
     if count := words_of_pytest(words):
         program = ["python" if PYTHON.fullmatch(word) else word for word in words[:count]]
-        return _pytest_command(checks, program, words[count:])
+        return _pytest_command(checks, program, options, words[count:])
     if PYTHON.fullmatch(words[0]) and words[1:3] == ["-m", "unittest"]:
         arguments = _pytest_arguments(words[3:], files_to_collect(checks.files))
         if arguments is not None:
-            return _pytest_command(checks, _PYTEST, arguments)
+            return _pytest_command(checks, _PYTEST, options, arguments)
     return CheckCommand(tuple(words), is_pytest=False)
 
 
@@ -62,16 +65,15 @@ def files_to_collect(paths: Iterable[str]) -> list[str]:
 
 
 def _pytest_command(
-    checks: Checks, program: Sequence[str], arguments: Sequence[str]
+    checks: Checks, program: Sequence[str], settings: Sequence[str], arguments: Sequence[str]
 ) -> CheckCommand:
-    """The command line of pytest. Its settings come from the checks, never from the workspace."""
+    """The command line of pytest. `settings`: the options that name its settings."""
     previous = [None, *arguments]
     words = [
         word for word, before in zip(arguments, previous, strict=False) if not _is_all(word, before)
     ]
     names_tests = any(_names_a_check(word, checks.files) for word in words)
-    settings = next((name for name in SETTINGS if name in checks.files), "/dev/null")
-    options = ("-c", settings, "--rootdir", ".", "--continue-on-collection-errors")
+    options = (*settings, "--rootdir", ".", "--continue-on-collection-errors")
     files = [] if names_tests else files_to_collect(checks.files)
     end = [*words, "--"].index("--")  # only names of tests follow `--`
     words[end:end] = _RUN_AND_NAME_EACH_TEST

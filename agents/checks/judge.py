@@ -13,9 +13,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from agents.attempt import Ports
 from agents.checks import cases
 from agents.checks.command import CheckCommand, command_of
-from agents.checks.copied_files import files_under_test, links_under_test
+from agents.checks.commit import Commit, commit_of
+from agents.checks.copied_files import placed, tree_under_test, with_texts
 from agents.checks.reports import Outcome, Report, Test, merged
 from agents.layout.site import site_of
 from agents.ports.checks import Case, Checks
@@ -26,7 +28,6 @@ from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult, Sandbox, SandboxUnavailable
 from sandbox.result import result_without_answer
 
-NO_LINKS: Mapping[str, str] = {}
 MOST_TESTS = 500
 """Tests in a report. If there are more, those that have not passed come first."""
 MOST_DETAILS = 100_000
@@ -43,49 +44,54 @@ _LIMITS = {
 }
 
 
-async def judge(
-    sandbox: Sandbox,
-    files: Mapping[str, bytes],
-    checks: Checks,
-    limits: Limits,
-    links: Mapping[str, str] = NO_LINKS,
+async def judge_work(
+    ports: Ports, checks: Checks, tree: Tree, limits: Limits | None = None
 ) -> Report:
-    """Run `checks` over a copy of a workspace's `files` and symbolic `links`.
+    """Run `checks` over a copy of `tree`, a version of the job's workspace. See `judge`."""
+    commit = await commit_of(ports.workspace) if tree.layers else None
+    return await judge(ports.sandbox, tree, checks, limits or ports.limits, commit)
+
+
+async def judge(
+    sandbox: Sandbox, tree: Tree, checks: Checks, limits: Limits, commit: Commit | None = None
+) -> Report:
+    """Run `checks` over a copy of the files of a workspace. `commit`: of the job's repository.
 
     Raises SandboxUnavailable if no program can run or pytest is not installed; ValueError for a
     command that cannot be split. Failed tests and programs are values.
     """
     reports = []
     if checks.files or not checks.cases:
-        reports.append(await _run_test_files(sandbox, files, links, checks, limits))
+        reports.append(await _run_test_files(sandbox, tree, checks, limits, commit))
     if checks.cases:
-        reports.append(await cases.run_cases(sandbox, files, checks.cases, limits, links=links))
+        reports.append(await cases.run_cases(sandbox, tree, checks.cases, limits, commit=commit))
     return merged(reports)
 
 
 async def _run_test_files(
-    sandbox: Sandbox,
-    files: Mapping[str, bytes],
-    links: Mapping[str, str],
-    checks: Checks,
-    limits: Limits,
+    sandbox: Sandbox, tree: Tree, checks: Checks, limits: Limits, commit: Commit | None
 ) -> Report:
-    command = command_of(checks)
-    copied_files = files_under_test(files, checks.files)
-    copied_links = links_under_test(links, checks.files)
+    settings, links = (commit.settings, commit.links) if commit else ((), {})
+    texts = {placed(path, links): text for path, text in checks.files.items()}
+    command = command_of(replace(checks, files=texts), on_commit=commit is not None)
+    copy = tree_under_test(tree, texts, settings)
     if command.is_pytest:
-        test_files = {path: text.encode() for path, text in checks.files.items()}
-        tree = Tree({**copied_files, **test_files}, links=copied_links)
-        return await _run_pytest(sandbox, command, tree, limits)
+        copy = with_texts(copy, texts)
+        site = commit.site if commit else site_of(copy.files)
+        return await _run_pytest(sandbox, command, copy, site, limits)
     case = Case(" ".join(command.argv), command.argv, files=checks.files)
-    return await cases.run_cases(sandbox, copied_files, [case], limits, "exit_code", copied_links)
+    return await cases.run_cases(sandbox, copy, [case], limits, "exit_code", commit)
 
 
 async def _run_pytest(
-    sandbox: Sandbox, command: CheckCommand, tree: Tree, limits: Limits
+    sandbox: Sandbox,
+    command: CheckCommand,
+    tree: Tree,
+    site: Mapping[str, bytes],
+    limits: Limits,
 ) -> Report:
     """A report of pytest. Raises SandboxUnavailable if pytest is not installed."""
-    program = command_over(Program.verify(command.argv), tree, site_of(tree.files))
+    program = command_over(Program.verify(command.argv), tree, site)
     try:
         result = await sandbox.run(program, limits)
     except ValueError as error:  # too many files, or invalid names, for any sandbox

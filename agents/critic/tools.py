@@ -18,7 +18,7 @@ from langgraph.prebuilt import ToolRuntime
 from agents.attempt import Ports
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
-from agents.checks.judge import judge
+from agents.checks.judge import judge_work
 from agents.checks.reports import checks_of
 from agents.errors import ToolRefused
 from agents.evidence.record import Verification
@@ -97,7 +97,7 @@ async def _checks(state: State, ports: Ports) -> tuple[bool, str]:
     """Whether the acceptance checks pass, and each of them."""
     tree = await ports.workspace.tree()
     checks = checks_of(state, ports)
-    report = await judge(ports.sandbox, tree.files, checks, ports.limits, tree.links)
+    report = await judge_work(ports, checks, tree)
     tests = [f"{test.outcome} {test.id}\n{test.detail}".rstrip() for test in report.tests]
     summary = "passed" if report.passed else f"not passed: {report.problem or 'see each test'}"
     return report.passed, "\n".join([summary, *tests])

@@ -19,7 +19,7 @@ from langchain_core.messages import ToolMessage
 from agents.attempt import Ports
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
-from agents.checks.judge import judge
+from agents.checks.judge import judge_work
 from agents.checks.reports import checks_of, report_of, unpassed_checks
 from agents.evidence.changed_code import CodeReader
 from agents.evidence.changes import ChangedFile, changed_files, code_under_test
@@ -108,11 +108,11 @@ class _Work:
             "command": CHECKS,
             "judged_by": judged_by,
         }
-        checks, sandbox = checks_of(self.state, self.ports), self.ports.sandbox
+        ports, checks = self.ports, checks_of(self.state, self.ports)
 
         async def run(tree: Tree, limits: Limits) -> ExperimentRun:
-            await self.ports.cancel.check()
-            outcome = await judge(sandbox, tree.files, checks, limits, tree.links)
+            await ports.cancel.check()
+            outcome = await judge_work(ports, checks, tree, limits)
             passed = sum(test.outcome == "passed" for test in outcome.tests)
             text = outcome.problem or f"{passed} of {len(outcome.tests)} passed"
             return ExperimentRun.of(

@@ -14,7 +14,7 @@ from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
-from agents.checks.judge import judge
+from agents.checks.judge import judge_work
 from agents.checks.reports import Test
 from agents.checks.tester_tests import (
     UsefulTests,
@@ -88,7 +88,7 @@ async def _try_tests(
     async def try_once() -> tuple[ToolMessage, Finished]:
         tree = await ports.workspace.tree()
         tree = tree.over(failing_solution(usable, interface, tree.files))
-        report = await judge(ports.sandbox, tree.files, Checks(usable), ports.limits, tree.links)
+        report = await judge_work(ports, Checks(usable), tree)
         trial = {"tests": [asdict(test) for test in report.tests], "problem": report.problem}
         message = ToolMessage("", tool_call_id="trial", artifact=trial)
         return message, finished_call(message)

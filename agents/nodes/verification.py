@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
-from agents.checks.judge import judge
+from agents.checks.judge import judge_work
 from agents.checks.reports import checks_of, report_data
 from agents.evidence.verification import verify_files
 from agents.ports import CallKey, Event, Finished
@@ -38,7 +38,7 @@ async def _run_checks(state: State, ports: Ports, at: CallKey) -> dict[str, Any]
 
     async def run_once() -> tuple[ToolMessage, Finished]:
         tree = await ports.workspace.tree()
-        report = await judge(ports.sandbox, tree.files, checks, ports.limits, tree.links)
+        report = await judge_work(ports, checks, tree)
         data = {"revision": state["revision"], **await report_data(report, ports)}
         message = ToolMessage("", tool_call_id="checks", artifact=data)
         return message, finished_call(message, events=(Event(at, "checked", data),))

@@ -114,7 +114,7 @@ async def execute(
 
     Raises the sandbox's errors: an infrastructure error is not the program's failure.
     """
-    command = command_over(program, tree, await _project(ports.workspace))
+    command = command_over(program, tree, await project_files(ports.workspace))
     with live_output(ports.outputs, run, program.tool, program.text) as receiver:
         followed = command if receiver is None else replace(command, live_output=receiver)
         result = await ports.sandbox.run(followed, program.within(ports.limits))
@@ -133,15 +133,22 @@ def command_over(program: Program, tree: Tree, project: Mapping[str, bytes]) -> 
     """The program's command over `tree`, with all that is installed for it, and with the modules of
     the `project` (`agents.layout.site`)."""
     site = dict(project)
-    if tree.installed:
-        site[SETUP_PTH] = setup_pth()
     if program.tool != "python":  # the sandbox describes the charts of a program for `python`
         site["charts.pth"] = f"{_charts()}\n".encode()
     if program.tests:
         site[f"{PLUGIN}.py"] = source(PLUGIN).encode()
+    return installed_command(program.argv, tree, site)
+
+
+def installed_command(
+    argv: tuple[str, ...], tree: Tree, site: Mapping[str, bytes], stdin: bytes = b""
+) -> Command:
+    """A command over `tree`, with the installed dependencies and the `site` files."""
+    path: tuple[str, ...] = ()
+    if tree.installed:
+        site, path = {**site, SETUP_PTH: setup_pth()}, (f"{SETUP}/bin",)
     with_dependencies = replace(tree, layers=(*tree.installed, *tree.layers))
-    path = (f"{SETUP}/bin",) if tree.installed else ()
-    return replace(with_dependencies.command(program.argv), site=site, path=path)
+    return replace(with_dependencies.command(argv, stdin), site=site, path=path)
 
 
 @cache
@@ -149,16 +156,20 @@ def _charts() -> str:
     return charts.pth_line()
 
 
-async def _project(workspace: Workspace) -> dict[str, bytes]:
+async def project_files(workspace: Workspace) -> dict[str, bytes]:
     """The site files that make the workspace's project importable. A verification over files that
     cannot load also uses the project's true metadata."""
+    return project_site(workspace.list(), await metadata_texts(workspace))
+
+
+async def metadata_texts(workspace: Workspace) -> dict[str, str]:
+    """The project's metadata: texts by path."""
     sizes = workspace.list()
-    texts = {
+    return {
         name: (await workspace.read(name) or b"").decode(errors="replace")
         for name in METADATA
         if sizes.get(name, METADATA_BYTES + 1) <= METADATA_BYTES
     }
-    return project_site(sizes, texts)
 
 
 def without_caches(changed: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -59,15 +59,10 @@ async def store_inputs(
 async def store_verified_files(
     blobs: Blobs, request: VerificationRequest, job: JobRecord | None
 ) -> tuple[str | None, list[str]]:
-    """Store the present files of `job`, overlaid with the request's files. Returns the digest of
-    their manifest, and the digests of the files.
-
-    Raises RefusedRequest, a 422, for a job on a repository, because its workspace has only some
-    files.
+    """Store the present files of `job`, overlaid with the request's files; of a job on a
+    repository, the changes over its commit. Returns the digest of their manifest, and the digests
+    of the files. Raises RefusedRequest, a 422, for files that cannot exist together.
     """
-    if job is not None and job.spec.repo is not None:
-        message = "the job is on a repository: its files cannot be verified apart from it"
-        refuse([FieldError(field="job_id", message=message)])
     base = await manifest.load(blobs, job.workspace if job else None)
     entries = {}
     for path, text in request.files.items():
@@ -75,7 +70,7 @@ async def store_verified_files(
         entries[normalize_path(path)] = FileEntry(await blobs.put(content), len(content))
     merged: Manifest = base.with_files(entries, frozenset())
     refuse(path_errors(merged.files, "files"))
-    if not merged.files:
+    if merged == Manifest():
         return None, []
     digest = await blobs.put(merged.dump())
     return digest, [entry.digest for entry in merged.files.values()]

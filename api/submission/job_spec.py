@@ -106,12 +106,14 @@ def rebase_spec(earlier: JobSpec, settings: ApiSettings) -> JobSpec:
 
 def verification_spec(
     request: VerificationRequest,
+    earlier: JobSpec | None,
     workspace: str | None,
     checks: CheckSpec,
     settings: ApiSettings,
     defaults: JobDefaults = NO_DEFAULTS,
 ) -> JobSpec:
-    """The spec of a verification: a job without a model, and without a conversation."""
+    """The spec of a verification: a job without a model, and without a conversation. Its runs have
+    the repository, the dependencies and the image of the `earlier` job that it verifies."""
     names = (*checks.paths, *checks.cases)
     listed = ", ".join(names[:NAMED_CHECKS])
     unlisted = len(names) - NAMED_CHECKS
@@ -125,6 +127,9 @@ def verification_spec(
         labels=_labels_of(request, defaults),
         kind=JobKind.VERIFICATION,
         checks=checks,
+        repo=earlier.repo if earlier else None,
+        setup=earlier.setup if earlier else None,
+        image=earlier.image if earlier else None,
     )
 
 

@@ -208,8 +208,12 @@ async def verify(
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
     workspace, file_digests = await store_verified_files(blobs, request, job)
     checks = await store_checks(blobs, request.checks)
+    earlier = job.spec if job else None
+    if earlier and earlier.repo and earlier.repo.bundle:
+        await services.store.blobs.pin([earlier.repo.bundle])
+        digests.append(earlier.repo.bundle)
     defaults = await read_defaults(services)
-    spec = verification_spec(request, workspace, checks, services.settings, defaults)
+    spec = verification_spec(request, earlier, workspace, checks, services.settings, defaults)
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(
         await services.operations.submit(

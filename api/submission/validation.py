@@ -37,7 +37,7 @@ SETTING_OF_LIMIT: Mapping[str, str] = MappingProxyType(
 REVIEW_FIELDS: Final = ("approvals", "pause", "review_expires_seconds", "on_expiry")
 PAUSE_FIELDS: Final = ("review_remind_seconds", "review_escalate_seconds")
 """The review terms that also apply to the planner's questions."""
-NOT_WITH_REPO = ("checks", "write_tests")
+NOT_WITH_REPO = ("write_tests",)
 """Fields that a job on a repository does not take."""
 BUNDLE_START, BUNDLE_VERSION_END = b"# v", b" git bundle\n"
 PATH_CHARACTERS = 100
@@ -96,7 +96,7 @@ def check_fork(request: ForkRequest, spec: JobSpec, settings: ApiSettings) -> No
     """Raise RefusedRequest, a 422, if a fork may not have this spec."""
     check_retry(request, spec, settings)
     if request.checks is not None:
-        refuse(_refuse_with_repo("checks") if spec.repo else check_errors(request.checks))
+        refuse(check_errors(request.checks))
 
 
 def check_verification(request: VerificationRequest, settings: ApiSettings) -> None:

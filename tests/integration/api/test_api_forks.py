@@ -177,9 +177,8 @@ async def test_a_fork_may_have_other_checks(front):
     assert list(await files_of(front, same, "checks")) == ["test_a.py"]
     assert list(await files_of(front, other, "checks")) == ["test_b.py"]
     on_repository = await front.submit("fix", repo={"url": "https://git.example.org/a.git"})
-    body = {"checks": {"files": {"test_a.py": "x"}}}
-    answer = await front.client.post(f"/jobs/{on_repository}/fork", json=body)
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "checks")
+    again = await forked(front, on_repository, checks={"files": {"test_a.py": "x"}})
+    assert list(await files_of(front, again, "checks")) == ["test_a.py"]
 
 
 async def test_a_repeated_request_is_the_same_fork(front):

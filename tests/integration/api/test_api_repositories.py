@@ -6,10 +6,12 @@ import hashlib
 import json
 
 import pytest
-from support.pages.api_front import settings_for, started
+from support.pages.api_front import RESULT, done, settings_for, started
 
+from jobs.blobs.manifest import FileEntry, Manifest, load
 from jobs.model.spec import Deliver, Repo
 from jobs.retention import Retention, remove_unreferenced
+from jobs.store import Writes
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
 URL = "https://git.example.org/team/app.git"
@@ -184,7 +186,6 @@ async def test_an_invalid_or_too_large_bundle_is_refused(redis_url, tmp_path):
     "fields",
     [
         {"write_tests": True},
-        {"checks": {"files": {"test_a.py": "def test(): pass\n"}}},
     ],
 )
 async def test_fields_that_conflict_with_a_repository_are_refused(front, fields):
@@ -294,11 +295,39 @@ async def test_a_repeated_follow_up_is_the_same_job_also_without_its_conversatio
     assert other.json()["type"] == "/problems/idempotency-key-reused"
 
 
-async def test_the_files_of_a_job_on_a_repository_are_not_verified_alone(front):
-    job_id = await front.submit(repo={"url": URL})
-    request = {"job_id": job_id, "checks": {"files": {"test_a.py": "def test(): pass\n"}}}
-    status, errors = await refused(await front.client.post("/verifications", json=request))
-    assert (status, list(errors)) == (422, ["job_id"])
+CHECKS = {"files": {"test_a.py": "def test(): pass\n"}}
+
+
+async def test_a_job_on_a_repository_takes_checks(front):
+    job_id = await front.submit(repo={"url": URL}, checks=CHECKS)
+    record = (await front.services.store.load(job_id)).record
+    assert record.spec.checks.paths == ("test_a.py",)
+
+
+async def test_a_verification_has_the_repository_and_the_changes_of_its_job(front):
+    job_id = (await upload(front, *parts(setup="make deps", checks=CHECKS))).json()["id"]
+    lease = await front.claim(job_id)
+    blobs = front.services.blobs
+    entries = {"a.py": FileEntry(await blobs.put(b"1"), 1)}
+    work = Manifest(entries, frozenset({"old.py"}), "c0ffee", {"b.py": "a.py"})
+    await front.services.store.write(
+        job_id, lease.epoch, Writes(workspace=await blobs.put(work.dump()))
+    )
+    request = {"job_id": job_id, "files": {"old.py": "2"}, "checks": CHECKS}
+    answer = await front.client.post("/verifications", json=request)
+    assert answer.status_code == 202, answer.text
+    record = (await front.services.store.load(answer.json()["id"])).record
+    assert (record.spec.repo, record.spec.setup) == (Repo(bundle=DIGEST), "make deps")
+    merged = await load(blobs, record.workspace)
+    assert (list(merged.files), merged.removed) == (["a.py", "old.py"], frozenset())
+    assert (merged.base, merged.links) == ("c0ffee", {"b.py": "a.py"})
+    done(await front.services.operations.succeed(lease, RESULT, "did it"))
+    assert (await front.client.delete(f"/jobs/{job_id}")).status_code == 204
+    await remove_unreferenced(front.services.store, blobs, AT_ONCE)
+    assert [await blobs.get(digest) for digest in (DIGEST, entries["a.py"].digest)] == [
+        BUNDLE,
+        b"1",
+    ]
 
 
 async def test_a_retry_keeps_the_repository(front):

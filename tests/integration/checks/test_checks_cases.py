@@ -14,6 +14,7 @@ import pytest_asyncio
 from agents.checks.judge import judge
 from agents.checks.reports import Report
 from agents.ports.checks import Case, Checks
+from agents.tree import Tree
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Limits, RunResult
 
@@ -50,7 +51,7 @@ async def tried(
     files: Mapping[str, bytes] = FILES,
     limits: Limits = LIMITS,
 ) -> Report:
-    return await judge(sandbox, files, Checks(cases=(case,)), limits)
+    return await judge(sandbox, Tree(files), Checks(cases=(case,)), limits)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ async def test_an_endless_program_is_stopped(
 async def test_all_cases_together_have_five_times_the_time_of_one(sandbox: LocalSandbox) -> None:
     slow = tuple(Case(f"case {number}", ("sleep", "60")) for number in range(10))
     checks = Checks(cases=slow)
-    report = await judge(sandbox, FILES, checks, replace(LIMITS, wall_seconds=0.3))
+    report = await judge(sandbox, Tree(FILES), checks, replace(LIMITS, wall_seconds=0.3))
     outcomes = [test.outcome for test in report.tests]
     assert outcomes.index("missing") <= 5
     assert outcomes == sorted(outcomes)
@@ -147,7 +148,7 @@ class Recorded:
 async def test_no_expected_value_enters_the_sandbox_of_the_program(sandbox: LocalSandbox) -> None:
     recorded = Recorded(sandbox)
     secret = {"stdout_matches": "(?:9|secret-1).", "expect_files": {"secret-2.txt": "secret-3"}}
-    await judge(recorded, FILES, Checks(cases=(Case("case 1", THREE, **secret),)), LIMITS)
+    await judge(recorded, Tree(FILES), Checks(cases=(Case("case 1", THREE, **secret),)), LIMITS)
     program, matcher = recorded.commands
     assert "secret" not in repr(program)
     assert (b"secret-1" in matcher.stdin, matcher.files) == (True, {})
@@ -156,7 +157,7 @@ async def test_no_expected_value_enters_the_sandbox_of_the_program(sandbox: Loca
 async def test_each_case_has_a_separate_copy(sandbox: LocalSandbox) -> None:
     writes = Case("case 1", ("sh", "-c", "echo x > data.txt; echo y > new.txt"))
     sees = Case("case 2", ("sh", "-c", "cat data.txt; ls"), stdout="5\napp.py\ndata.txt\n")
-    report = await judge(sandbox, FILES, Checks(cases=(writes, sees)), LIMITS)
+    report = await judge(sandbox, Tree(FILES), Checks(cases=(writes, sees)), LIMITS)
     assert report.passed, report
 
 
@@ -164,7 +165,9 @@ async def test_files_and_cases_are_one_report(sandbox: LocalSandbox) -> None:
     test = "import pathlib\n\ndef test_app():\n    assert pathlib.Path('app.py').exists()\n"
     case = Case("case 1", THREE, stdout="9\n")
     wrong = replace(case, id="case 2", stdout="8\n")
-    both = await judge(sandbox, FILES, Checks({"test_a.py": test}, cases=(case, wrong)), LIMITS)
+    both = await judge(
+        sandbox, Tree(FILES), Checks({"test_a.py": test}, cases=(case, wrong)), LIMITS
+    )
     assert [(test.id, test.outcome) for test in both.tests] == [
         ("test_a.py::test_app", "passed"),
         ("case 1", "passed"),

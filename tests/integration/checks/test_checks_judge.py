@@ -18,6 +18,7 @@ from support.servers import docker_engine as engines
 from agents.checks.judge import judge
 from agents.checks.reports import Report
 from agents.ports.checks import Case, Checks
+from agents.tree import Tree
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits
@@ -150,7 +151,7 @@ async def run_checks(
     limits: Limits = LIMITS,
 ) -> Report:
     files = {"solution.py": solution, **(more or {})}
-    return await judge(sandbox, {k: v.encode() for k, v in files.items()}, checks, limits)
+    return await judge(sandbox, Tree({k: v.encode() for k, v in files.items()}), checks, limits)
 
 
 async def test_an_honest_solution_passes(sandbox: LocalSandbox) -> None:
@@ -178,9 +179,9 @@ async def test_links_are_copied_but_replace_no_file_of_the_checks(
     command = replace(checks, command="python -m pytest -q")
     shadows = {"test_a": "evil", "conftest": "evil", "tests": "evil", "test_a.py": "evil/x"}
     for item in (checks, command):
-        assert not (await judge(sandbox, honest, item, LIMITS)).passed
-        assert (await judge(sandbox, honest, item, LIMITS, links)).passed
-        assert (await judge(sandbox, honest, item, LIMITS, {**shadows, **links})).passed
+        assert not (await judge(sandbox, Tree(honest), item, LIMITS)).passed
+        for present in (links, {**shadows, **links}):
+            assert (await judge(sandbox, Tree(honest, links=present), item, LIMITS)).passed
     case = Checks(
         {},
         cases=(
@@ -188,7 +189,7 @@ async def test_links_are_copied_but_replace_no_file_of_the_checks(
             Case("case 2", ("cat", "in/n.txt"), stdout="3"),
         ),
     )
-    assert (await judge(sandbox, honest, case, LIMITS, links)).passed
+    assert (await judge(sandbox, Tree(honest, links=links), case, LIMITS)).passed
 
 
 async def test_a_wrong_solution_fails_the_test_of_its_fault(sandbox: LocalSandbox) -> None:
@@ -433,10 +434,8 @@ async def test_settings_of_the_checks_are_used(sandbox: LocalSandbox) -> None:
         "    assert request.config.pluginmanager.get_plugin('terminalreporter')\n"
     )
     checks = Checks({"test_add.py": test, "pytest.ini": ini})
-    assert (
-        await judge(sandbox, {"solution.py": b"def add(a, b):\n    return a + b\n"}, checks, LIMITS)
-    ).passed
-    assert not (await judge(sandbox, {"solution.py": WRONG.encode()}, checks, LIMITS)).passed
+    assert (await run_checks(sandbox, HONEST, None, checks)).passed
+    assert not (await run_checks(sandbox, WRONG, None, checks)).passed
 
 
 @pytest.mark.parametrize(
@@ -456,7 +455,7 @@ async def test_checks_import_the_same_modules_as_tests_in_a_clone(
 ) -> None:
     tests = {path: text for path, text in files.items() if path.startswith("tests/")}
     work = {path: text.encode() for path, text in files.items() if path not in tests}
-    report = await judge(sandbox, work, Checks(tests, command), LIMITS)
+    report = await judge(sandbox, Tree(work), Checks(tests, command), LIMITS)
     assert report.passed is passed, report
 
 
@@ -473,7 +472,7 @@ async def test_a_pytest_command_that_stops_at_a_failure_runs_each_test(
     sandbox: LocalSandbox, command: str
 ) -> None:
     text = "def test_a():\n    assert False\n\n\ndef test_b():\n    pass\n"
-    report = await judge(sandbox, {}, Checks({"test_s.py": text}, command), LIMITS)
+    report = await judge(sandbox, Tree(), Checks({"test_s.py": text}, command), LIMITS)
     assert [test.outcome for test in report.tests] == ["failed", "passed"], report
 
 
@@ -517,7 +516,7 @@ async def test_the_docker_backend_has_the_same_results(
         solutions = [HONEST, WRONG, *(f"{WRONG}\n{ENDS_EARLY[item]}\n" for item in early)]
         files = [{"solution.py": solution.encode()} for solution in solutions]
         checks = replace(CHECKS, cases=(SUMS,))
-        reports = await asyncio.gather(*(judge(made, item, checks, LIMITS) for item in files))
+        reports = await asyncio.gather(*(judge(made, Tree(item), checks, LIMITS) for item in files))
         assert [report.passed for report in reports] == [True, False, False, False]
     finally:
         await made.close()

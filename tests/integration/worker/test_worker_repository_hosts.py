@@ -22,6 +22,7 @@ from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:llama-3.3-70b-versatile"
 SECRET = "s3cret-token"
+EPOCH_FIXTURE = b"import pytest\n\n\n@pytest.fixture\ndef epoch():\n    return 1970\n"
 
 
 @pytest.fixture
@@ -54,9 +55,9 @@ def settings_for(forge: GitServer, server: ProviderServer, folder: Path) -> dict
     }
 
 
-def submitted(service: Service, forge: GitServer) -> str:
+def submitted(service: Service, forge: GitServer, **fields: object) -> str:
     repo = {"url": forge.url("project/.git"), "ref": "main"}
-    spec = {"task": TASK, "model": MODEL, "repo": repo, "run_seconds": 60}
+    spec = {"task": TASK, "model": MODEL, "repo": repo, "run_seconds": 60, **fields}
     return str(service.submit(spec)["id"])
 
 
@@ -109,3 +110,53 @@ def test_a_job_keeps_its_commit_when_the_branch_moves(
             (difference,) = service.compare([job_id, fork])["differences"]
     assert (bases, first != moved) == ({first}, True)
     assert (difference["files"], difference["problem"]) == ([], "")
+
+
+HIDDEN = """from days.count import years
+
+
+def test_before(epoch):
+    assert years(epoch - 1) == -1
+"""
+CASES = [
+    {
+        "argv": ["python", "-c", "import days.count; print(days.count.years(1900))"],
+        "stdout": "-70\n",
+        "expect_files": {"docs/page_1.md": "# Page 1\n"},
+    }
+]
+
+
+def test_checks_run_over_the_commit_with_the_change(
+    deployment: Deployment, repository: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    repository.commit({"tests/conftest.py": EPOCH_FIXTURE})
+    checks = {"files": {"tests/test_hidden.py": HIDDEN}, "cases": CASES}
+    with ProviderServer(RepairingModel().turn) as server:
+        deployment.worker(**settings_for(forge, server, tmp_path))
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = submitted(service, forge, checks=checks)
+            deployment.wait_until(lambda: service.job(job_id)["finished_at"] is not None)
+            again = {"job_id": job_id, "checks": checks}
+            later_jobs = [
+                service.fork(job_id, {"checks": {"files": {"tests/test_other.py": HIDDEN}}}),
+                service.verify(again),
+                service.verify({**again, "files": {"days/count.py": "years = abs\n"}}),
+            ]
+            names = [job_id, *(str(job["id"]) for job in later_jobs)]
+            deployment.wait_until(
+                lambda: all(service.job(name)["finished_at"] is not None for name in names)
+            )
+            jobs = [service.job(name) for name in names]
+            patch = service.patch(job_id)
+    assert [job["status"] for job in jobs] == ["succeeded"] * 4, jobs
+    reports = [job["result"]["checks"] for job in jobs]
+    assert [report["passed"] for report in reports] == [True, True, True, False], reports
+    assert [test["id"] for test in reports[0]["tests"]] == [
+        "tests/test_hidden.py::test_before",
+        "case 1",
+    ]
+    assert [test["outcome"] for test in reports[3]["tests"]] == ["failed", "failed"]
+    verification = jobs[0]["result"]["verification"]
+    assert (verification["source"], verification["holds"]) == ("checks", True)
+    assert b"test_hidden" not in patch

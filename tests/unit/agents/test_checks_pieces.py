@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from agents.checks.command import command_of
-from agents.checks.copied_files import files_under_test
+from agents.checks.copied_files import tree_under_test
 from agents.ports.checks import Checks
+from agents.tree import Tree
 
 FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
 
@@ -46,6 +47,12 @@ def test_settings_come_from_the_checks() -> None:
     assert planned.argv[3:5] == ("-c", "pytest.ini")
 
 
+def test_on_a_commit_pytest_finds_its_settings_unless_the_checks_have_them() -> None:
+    assert "-c" not in command_of(Checks(FILES), on_commit=True).argv
+    with_settings = Checks({**FILES, "pytest.ini": ""})
+    assert command_of(with_settings, on_commit=True) == command_of(with_settings)
+
+
 def test_without_a_test_name_each_python_file_is_collected() -> None:
     files = {"run.py": "", "conftest.py": "", "data.txt": "", "sub/__init__.py": ""}
     assert command_of(Checks(files)).argv[-2:] == ("--verbosity=1", "run.py")
@@ -66,8 +73,8 @@ def test_a_copy_omits_configuration_and_files_that_the_checks_replace() -> None:
         **dict.fromkeys(("q-1.dist-info/entry_points.txt", "deep", "flat/inner.py"), b""),
         **dict.fromkeys(("test_a/__init__.py", "test_a/data.csv"), b""),
     }
-    tested_files = files_under_test(files, ["test_a.py", "deep/test_b.py", "flat"])
-    assert sorted(tested_files) == [
+    copy = tree_under_test(Tree(files), ["test_a.py", "deep/test_b.py", "flat"])
+    assert sorted(copy.files) == [
         "data/x.csv",
         "pyproject.toml",
         "solution.py",
