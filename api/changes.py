@@ -165,20 +165,20 @@ async def load_workspace(services: Services, record: JobRecord, at: str) -> Mani
 
 
 async def load_version(
-    services: Services, record: JobRecord, path: str, at: str, other: str
+    services: Services, record: JobRecord, path: str, at: str, patch_at: str
 ) -> bytes | None:
     """The bytes of a file at a moment; None if they are not stored.
 
     The version of a binary file in the commit of a repository is not in a workspace. It follows
-    from the patch at the moment `other`, if that patch changes the file. Raises RefusedRequest, a
-    404, if the job has no such review; BlobMissing.
+    from the patch at the moment `patch_at`, if that patch changes the file. Raises RefusedRequest,
+    a 404, if the job has no such review; BlobMissing.
     """
     events = events_since_restart(await services.store.events(record.id))
     work = await _work_at(services, record, events, at)
     is_commit = at == START and record.spec.repo is not None
     if (entry := work.workspace.files.get(path)) and not is_commit:
         return await services.blobs.get(entry.digest)
-    changed = await _work_at(services, record, events, other)
+    changed = await _work_at(services, record, events, patch_at)
     after = changed.workspace.files.get(path)
     if (
         path in work.workspace.removed

@@ -110,9 +110,18 @@ def last_program(service: Service, job: Job) -> str:
     return service.text(code["href"]) if code["digest"] else str(code["text"])
 
 
-def edited_file(service: Service, job_id: str, path: str, local: str | None = None) -> str | None:
-    """The new text of a file of the work: of the file `local`, or else as the person's editor saves
-    it; None if `local` is empty: the file is removed. Ends the command if there is no new text."""
+def edit_files(service: Service, job_id: str, edits: Iterable[str]) -> dict[str, str | None]:
+    """The new text of each file of the work that a person edits, by path; None: the file is
+    removed. `edits`: PATH opens the person's editor, PATH=LOCAL takes the text of the file LOCAL,
+    and PATH= removes the file. Raises click.UsageError if there is no new text."""
+    parts = (edit.partition("=") for edit in edits)
+    return {
+        path: _edited_text(service, job_id, path, local if is_local else None)
+        for path, is_local, local in parts
+    }
+
+
+def _edited_text(service: Service, job_id: str, path: str, local: str | None) -> str | None:
     if local == "":
         return None
     if local is not None:
@@ -138,7 +147,7 @@ def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     review = job["review"]
     decision: dict[str, Any] = {}
     offered, doubt = choices(review), override_question(review)
-    decision |= _decision(screen, offered, doubt, lambda: last_program(service, job))
+    decision |= _decision(screen, offered, doubt, lambda: _ask_edit(service, job, screen))
     if decision["action"] == "approve" and "feedback" not in decision and needs_remark(job):
         decision["feedback"] = _answer("a remark on the approval: ")
     work = review["payload"]
@@ -154,10 +163,13 @@ def _ask_decision(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
 
 
 def _decision(
-    screen: Screen, offered: Mapping[str, str], doubt: str | None, code_to_edit: Callable[[], str]
+    screen: Screen,
+    offered: Mapping[str, str],
+    doubt: str | None,
+    ask_edit: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
     """The person's choice. `doubt` is asked before an approval, which is then an override, with a
-    remark."""
+    remark. `ask_edit`: see `_ask_edit`."""
     screen.text()
     for name, meaning in offered.items():
         screen.text(f"  {name:<10}{meaning}")
@@ -165,9 +177,9 @@ def _decision(
     while True:
         action = matching(_answer("decide: "), offered)
         if action == "edit":
-            if (code := click.edit(code_to_edit(), extension=".py")) is not None:
-                return {"action": action, "code": code}
-            screen.text("the editor saved nothing, so nothing is decided")
+            if edit := ask_edit():
+                return {"action": action, **edit}
+            screen.text("nothing is edited, so nothing is decided")
         elif action == "revise" and offered[action] == GO_ON:
             return {"action": action, "feedback": _answer("a note for the model (or Enter): ")}
         elif action in ("revise", "reject"):
@@ -180,6 +192,23 @@ def _decision(
             return {"action": action, **override}
         else:
             screen.text(f"please one of {', '.join(offered)}")
+
+
+def _ask_edit(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
+    """The fields of an edit: files of the work, or a program that runs. Empty: nothing is
+    edited."""
+    files: dict[str, str | None] = {}
+    question = "a file of the work to edit (or Enter to run your own program): "
+    while written := _answer(question):
+        try:
+            files |= edit_files(service, job["id"], [written])
+        except (click.ClickException, RequestRefused) as error:
+            screen.text(printable(str(error)))
+        question = "another file (or Enter): " if files else question
+    if files:
+        return {"files": files}
+    code = click.edit(last_program(service, job), extension=".py")
+    return {} if code is None else {"code": code}
 
 
 def _ask_override(doubt: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ REVIEW_DETAIL = Detail(code_lines=None, output_lines=60)
 CHOICES: Mapping[str, str] = {
     "approve": "accept the work",
     "revise": "send it back with a request for changes",
-    "edit": "run something else: your own Python program",
+    "edit": "change files of the work, or run your own Python program",
     "reject": "end the job",
     "delegate": "let the critic decide, which ends your review",
     "withdraw": "take back your approval",

@@ -174,8 +174,8 @@ def creation(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[RedisComm
     for name in _permanent_listings(record):
         yield ("ZADD", name, record.created_at, record.id)
     yield from _list_by_status(record)
-    later = record.created_at + IN_LINE_MS
-    yield ("JOIN_LINE", *_line_arguments(record), record.spec.priority, later)
+    due_at = record.created_at + IN_LINE_MS
+    yield ("JOIN_LINE", *_line_arguments(record), record.spec.priority, due_at)
     yield from search.queue_for_index(record)
     yield _count_change(record)
 

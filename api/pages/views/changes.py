@@ -62,11 +62,11 @@ async def picture(
     visitor: Reader,
     path: Annotated[str, Query(max_length=4_096)],
     at: Moment,
-    other: Moment,
+    patch_at: Moment,
 ) -> Response:
-    """A version of a changed picture. `other`: the moment of the version next to it."""
+    """A version of a changed picture. `patch_at`: see `load_version`."""
     record = (await find_job(services, visitor.credential, job_id)).record
-    content = await load_version(services, record, path, at, other)
+    content = await load_version(services, record, path, at, patch_at)
     if content is None or not is_picture(path):
         raise RefusedRequest(problems.NOT_FOUND, "this version of the picture is not stored")
     digest = digest_bytes(content)

@@ -11,7 +11,7 @@ import click
 from api.line_comments import parse
 from cli.client.service import Service
 from cli.context import open_service
-from cli.follow.review_prompt import edited_file, last_program
+from cli.follow.review_prompt import edit_files, last_program
 from cli.output import Screen, print_json
 from cli.render.review import CHOICES
 
@@ -138,11 +138,7 @@ def _edit(
     if review_id is None and any("=" not in file for file in files):
         review = service.job(job_id)["review"]
         review_id = review and review["id"]
-    edited = {
-        path: edited_file(service, job_id, path, local if is_local else None)
-        for path, is_local, local in (file.partition("=") for file in files)
-    }
-    return {"files": edited, "review_id": review_id}
+    return {"files": edit_files(service, job_id, files), "review_id": review_id}
 
 
 def _comment(text: str) -> Mapping[str, Any]:

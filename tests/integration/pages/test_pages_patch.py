@@ -421,15 +421,15 @@ async def test_a_picture_of_the_commit_is_shown_beside_its_change(front, tmp_pat
     path = f"/app/jobs/{job_id}/changes/picture"
     async with visiting(front.app) as visit:
         for query, status in {
-            "path=none.png&at=start&other=1": 404,
-            "path=img/a b.png&at=2&other=2": 404,
-            "path=img/a b.png&at=7&other=1": 404,
-            "path=img/a b.png&at=x&other=1": 422,
+            "path=none.png&at=start&patch_at=1": 404,
+            "path=img/a b.png&at=2&patch_at=2": 404,
+            "path=img/a b.png&at=7&patch_at=1": 404,
+            "path=img/a b.png&at=x&patch_at=1": 422,
         }.items():
             assert (await visit.get(f"{path}?{query}")).status_code == status, query
     secret = await front.key("read", tenant="other")
     async with visiting(front.app, secret) as visit:
-        answer = await visit.get(f"{path}?path=img/a b.png&at=start&other=1")
+        answer = await visit.get(f"{path}?path=img/a b.png&at=start&patch_at=1")
         assert answer.status_code == 404
 
 

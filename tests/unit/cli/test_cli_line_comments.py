@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.line_comments import parse, split, write_comments
+from cli.errors import RequestRefused, ServiceProblem
 from cli.follow import review_prompt
 from cli.output import Screen
 from cli.render.events import decision_parts
@@ -75,6 +76,61 @@ def test_the_prompt_asks_for_comments_if_files_are_changed(monkeypatch, capsys, 
     (comment,) = service.decision["comments"]
     assert comment == {"path": "a.py", "line": 2, "side": "new", "text": "Why?"}
     assert "please PATH:LINE: TEXT" in capsys.readouterr().out
+
+
+class Work(Tiny):
+    """A service with the files of a job."""
+
+    def __init__(self, **files):
+        self.files = {path.replace("_", "."): text.encode() for path, text in files.items()}
+
+    def file(self, _job_id, path):
+        if path not in self.files:
+            raise RequestRefused(ServiceProblem(404, "Not found", "no such file"))
+        return self.files[path]
+
+
+@pytest.fixture
+def editor(monkeypatch, tmp_path):
+    """An editor that replaces 1 by 2 in a file."""
+    script = tmp_path / "editor"
+    script.write_text('#!/bin/sh\nsed -i s/1/2/ "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(script))
+
+
+@pytest.mark.usefixtures("editor")
+def test_the_prompt_edits_files_of_the_work(monkeypatch, capsys, tmp_path):
+    (tmp_path / "new.py").write_text("NEW = 1\n")
+    new = f"new.py={tmp_path}/new.py"
+    typed = ["edit", "none.py", "same.py", "a.py", new, "old.py=", "b.bin", ""]
+    monkeypatch.setattr(review_prompt, "ask_line", lambda _question: typed.pop(0))
+    monkeypatch.setattr(review_prompt, "show", lambda *_: None)
+    service = Work(a_py="A = 1\r\n", same_py="S = 3\n", b_bin="1\0")
+    review = {"id": "r1", "digest": "d", "kind": "review", "payload": {}}
+    review_prompt.ask(service, {"id": "j1", "spec": {}, "review": review, "runs": []}, Screen())
+    files = {"a.py": "A = 2\r\n", "new.py": "NEW = 1\n", "old.py": None}
+    decision = {"action": "edit", "files": files, "review_id": "r1", "digest": "d"}
+    assert service.decision == decision
+    shown = capsys.readouterr().out
+    for problem in ("no such file", "the editor did not change same.py", "not UTF-8 text"):
+        assert problem in shown
+
+
+@pytest.mark.usefixtures("editor")
+@pytest.mark.parametrize("saves", [True, False])
+def test_the_prompt_edits_a_program_if_no_file_is_named(monkeypatch, saves):
+    typed = ["edit", "", "approve"]
+    monkeypatch.setattr(review_prompt, "ask_line", lambda _question: typed.pop(0))
+    monkeypatch.setattr(review_prompt, "show", lambda *_: None)
+    if not saves:
+        monkeypatch.setenv("VISUAL", "true")
+    service = Tiny()
+    review = {"id": "r1", "digest": "d", "kind": "review", "payload": {}}
+    runs = [{"code": {"text": "print(1)", "digest": None}}]
+    review_prompt.ask(service, {"id": "j1", "spec": {}, "review": review, "runs": runs}, Screen())
+    decided = (service.decision["action"], service.decision.get("code"))
+    assert decided == (("edit", "print(2)\n") if saves else ("approve", None))
 
 
 def test_the_prompt_asks_for_the_remark_that_a_review_rule_requires(monkeypatch):
