@@ -124,7 +124,8 @@ class GraphRunner:
         earlier = await self.context.patience.retry(
             lambda: load_earlier_jobs(store, record, entries)
         )
-        ports = await builder.build(entries[0].workspace if entries else None)
+        last = entries[0].workspace if entries else None
+        ports = await builder.build(record.start or last)
         files = await start_files(ports)
         repository_map = await symbol_map(ports, record.spec.task)
         graph_input = initial_state(

@@ -45,6 +45,8 @@ class Batch:
     """The digest of the job's workspace; '' for an empty workspace, None for no change."""
     continues: Continuation | None = None
     """The start of the job on an earlier change of its repository; None for no change."""
+    start: str | None = None
+    """The digest of the files that the job starts from; None for no change."""
     graph: GraphFormat | None = None
     """The format of the checkpoints from now on; None for no change."""
 
@@ -52,7 +54,7 @@ class Batch:
     def is_empty(self) -> bool:
         """Whether a write of this batch would change nothing."""
         lists = (self.events, self.journal, self.charges, self.commands, self.blobs)
-        values = (self.workspace, self.continues, self.graph)
+        values = (self.workspace, self.continues, self.start, self.graph)
         return not any(lists) and all(value is None for value in values)
 
     def writes(self) -> Writes:
@@ -63,6 +65,7 @@ class Batch:
             charges=self.charges,
             workspace=self.workspace,
             continues=self.continues,
+            start=self.start,
             graph=self.graph,
             commands=self.commands,
             blobs=self.blobs,

@@ -91,6 +91,8 @@ async def store_checks(blobs: Blobs, checks: ChecksRequest) -> CheckSpec:
 async def start_files(services: Services, record: JobRecord) -> Manifest:
     """The files that a job started from: the submitted files, over the files that the earlier job
     of the conversation left. Files of a repository's commit are not among them."""
+    if record.start is not None:
+        return await manifest.load(services.blobs, record.start)
     submitted = await manifest.load(services.blobs, record.spec.workspace)
     earlier = await manifest.load(services.blobs, await _earlier_workspace(services, record))
     if earlier == Manifest():
@@ -199,8 +201,9 @@ async def _pin_kept_bundle(services: Services, caller: Credential, bundle: KeptF
 
 
 async def _earlier_workspace(services: Services, record: JobRecord) -> str | None:
-    """The workspace that the job continues: of the last job of its conversation that had succeeded
-    when it started. None without such a job. A job on a repository continues no other job."""
+    """The workspace that a job continues that has not started, or that Fettle 0.1 started: of the
+    last job of its conversation that had succeeded by then. None without such a job. A job on a
+    repository continues no other job."""
     if record.conversation_id == record.id or record.spec.repo is not None:
         return None
     store = services.store

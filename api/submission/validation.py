@@ -21,10 +21,14 @@ from api.submission.job_spec import new_spec
 from jobs.blobs.manifest import normalize_path
 from jobs.errors import PathRefused
 from jobs.model.credentials import Signer
-from jobs.model.spec import CASES_PATH, JobSpec, OnExpiry
+from jobs.model.spec import CASES_PATH, JobKind, JobSpec, OnExpiry
 from settings.api import ApiSettings
 
 AUTO = "auto"
+TERMS_OF_VERIFICATION = frozenset(
+    {"timeout_seconds", "run_seconds", "run_memory_bytes", "image", "checks", "revision"}
+)
+"""The terms of a retry or a fork that change a verification."""
 SETTING_OF_LIMIT: Mapping[str, str] = MappingProxyType(
     {
         "timeout_seconds": "max_timeout_seconds",
@@ -84,7 +88,12 @@ def check_defaults(defaults: JobDefaults, settings: ApiSettings) -> None:
 def check_retry(request: RetryRequest, spec: JobSpec, settings: ApiSettings) -> None:
     """Raise RefusedRequest, a 422, if a retry may not have this spec."""
     errors = list(delivery_errors(spec, settings))
-    if sent := request.model_fields_set:
+    sent = request.model_fields_set
+    if spec.kind is JobKind.VERIFICATION:
+        without_effect = sent - TERMS_OF_VERIFICATION
+        message = "a verification calls no model and has no review: leave this field out"
+        errors += [FieldError(field=name, message=message) for name in sorted(without_effect)]
+    if sent:
         requested_expiry = request.on_expiry if "on_expiry" in sent else spec.on_expiry
         errors = [*term_errors(spec, request, settings, requested_expiry), *errors]
         if spec.repo is None:

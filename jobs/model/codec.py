@@ -38,6 +38,7 @@ _OWN_FIELDS = (
     "progress_epoch",
     "workspace",
     "continues",
+    "start",
     "graph",
     "authors",
     "ends_by",
@@ -82,6 +83,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         fields["spec"] = dump(spec)
         fields["workspace"] = record.workspace or ""
         fields["continues"] = continuation_field(record.continues) if record.continues else ""
+        fields["start"] = record.start or ""
         fields["progress_epoch"] = str(record.progress_epoch)
         fields["graph"] = str(record.graph or "")
         fields["once"] = record.once
@@ -108,6 +110,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
             "spec": json.loads(fields["spec"]),
             "workspace": fields["workspace"] or None,
             "continues": json.loads(fields.get("continues") or "null"),
+            "start": fields.get("start") or None,
             "graph": GraphFormat.parse(fields["graph"]) if fields["graph"] else None,
             "once": fields["once"],
             "ends_by": fields["ends_by"] or None,

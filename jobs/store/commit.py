@@ -247,6 +247,8 @@ def attempt_writes(job: JobKeys, epoch: int, writes: Writes) -> Iterator[RedisCo
         yield ("HSET", job.record, "workspace", writes.workspace)
     if writes.continues is not None:
         yield ("HSET", job.record, "continues", continuation_field(writes.continues))
+    if writes.start is not None:
+        yield ("HSET", job.record, "start", writes.start)
     if writes.graph is not None:
         yield ("HSET", job.record, "graph", str(writes.graph))
     yield from _add_blobs(job, writes.blobs)

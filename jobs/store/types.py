@@ -94,6 +94,8 @@ class Writes:
     """The digest of the manifest that the call left. '': no files. None: unchanged."""
     continues: Continuation | None = None
     """The start of the job on an earlier change of its repository. None: unchanged."""
+    start: str | None = None
+    """See `JobRecord.start`. None: unchanged."""
     graph: GraphFormat | None = None
     """The format of the job's checkpoints. None: unchanged."""
     commands: Sequence[RedisCommand] = ()

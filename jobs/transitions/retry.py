@@ -55,6 +55,7 @@ def retry_as_new_job(
         inherits=parent.id,
         workspace=parent.workspace,
         continues=parent.continues,
+        start=parent.start,
         graph=parent.graph,
     )
     # the retry of an unapproved job writes its own summary

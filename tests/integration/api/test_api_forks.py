@@ -14,6 +14,7 @@ from jobs.blobs import manifest
 from jobs.blobs.manifest import Manifest
 from jobs.model.record import PatchRef, Reason
 from jobs.retention import Retention, remove_unreferenced
+from jobs.store import Writes
 
 MODIFIED = b"""diff --git a/%b b/%b
 --- a/%b
@@ -132,6 +133,41 @@ async def test_a_fork_of_a_failed_follow_up_has_the_files_of_the_earlier_jobs(fr
     done(await front.services.operations.fail(lease, Reason.INTERNAL, "broken"))
     await ended(front, await front.submit("again", conversation_id=first), {"d.py": b"4"})
     assert await files_of(front, await forked(front, failed)) == {"a.py": "2", "c.py": "3"}
+
+
+async def test_a_fork_has_the_files_of_a_start_after_the_earlier_job_is_deleted(front):
+    first = await front.submit("begin", files={"a.py": "1"})
+    await ended(front, first, {"a.py": b"2"})
+    follow_up = await front.submit("go on", conversation_id=first, files={"c.py": "3"})
+    lease = await front.claim(follow_up)
+    start = await save(front, {"a.py": b"2", "c.py": b"3"})  # as a worker stores it
+    entries = (await manifest.load(front.services.blobs, start)).files.values()
+    digests = [start, *(entry.digest for entry in entries)]
+    await front.services.store.write(
+        follow_up, lease.epoch, Writes(start=start, workspace=start, blobs=digests)
+    )
+    done(await front.services.operations.fail(lease, Reason.INTERNAL, "broken"))
+    again = (await front.client.post(f"/jobs/{follow_up}/retry")).json()["id"]
+    for job_id in (first, follow_up):
+        assert (await front.client.delete(f"/jobs/{job_id}")).status_code == 204
+        await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
+        origin = follow_up if job_id == first else again
+        fork = await forked(front, origin)
+        assert await files_of(front, fork) == {"a.py": "2", "c.py": "3"}, job_id
+
+
+async def test_a_derived_verification_takes_no_terms_without_an_effect(front):
+    checks = {"files": {"test_a.py": "def test_a(): pass\n"}}
+    answer = await front.client.post("/verifications", json={"files": {}, "checks": checks})
+    job_id = answer.json()["id"]
+    terms = {"model": "groq:x", "review": True, "max_cost_usd": "1"}
+    for path, sent in (("fork", {**terms, "prompt": "do it"}), ("retry", terms)):
+        answer = await front.client.post(f"/jobs/{job_id}/{path}", json=sent)
+        assert answer.status_code == 422, answer.text
+        assert {error["field"] for error in answer.json()["errors"]} == sent.keys()
+    again = await forked(front, job_id, run_seconds=4, timeout_seconds=5, checks=checks)
+    spec = (await front.job(again))["spec"]
+    assert (spec["run_seconds"], spec["timeout_seconds"]) == (4, 5)
 
 
 async def test_a_fork_of_a_fork_has_its_links_and_removed_files(front):

@@ -17,6 +17,7 @@ from jobs.blobs import manifest
 from jobs.model.record import Reason, Status
 from jobs.model.review import Action, Decision
 from jobs.model.spec import JobSpec
+from jobs.redis.keys import JobKeys
 
 
 @pytest.fixture
@@ -201,6 +202,10 @@ async def test_a_conversation_runs_in_order_and_passes_its_files_on(shared: Depl
         turns_told = await operations.store.conversation(TENANT, "talk", 3)
         assert [turn.task for turn in turns_told] == ["second part", "first part"]
         assert "notes.txt" in (await manifest.load(shared.blobs, job.workspace)).files
+        assert job.start is not None
+        assert (await manifest.load(shared.blobs, job.start)).files.keys() == {"notes.txt"}
+        kept_blobs = await operations.store.redis.smembers(JobKeys(second).blobs)
+        assert job.start.encode() in kept_blobs
 
 
 async def test_running_time_is_limited_and_the_best_result_is_kept(shared: Deployment) -> None:
