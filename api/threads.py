@@ -8,7 +8,9 @@ from typing import Any
 
 from api import problems
 from api.changes import compare_jobs
+from api.http.field_errors import refuse
 from api.problems import RefusedRequest
+from api.schemas.problem import FieldError
 from api.services import Services, find_job, fleet_for
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
@@ -41,11 +43,20 @@ async def load_jobs(services: Services, records: Sequence[JobRecord]) -> list[di
 
 
 async def find_compared_jobs(services: Services, caller: Credential, ids: str) -> list[JobRecord]:
-    """The jobs with these ids, which are separated by commas. Raises RefusedRequest: 404."""
-    return [
-        (await find_job(services, caller, job_id)).record
-        for job_id in dict.fromkeys(ids.split(","))
-    ]
+    """The jobs with these ids, which are separated by commas. Raises RefusedRequest: 404, 422 for
+    an id that is there twice."""
+    job_ids = ids.split(",")
+    if repeated := [job_id for job_id in dict.fromkeys(job_ids) if job_ids.count(job_id) > 1]:
+        message = f"{repeated[0]} is there twice: name two to six different jobs"
+        refuse([FieldError(field="jobs", message=message)])
+    records = []
+    for job_id in job_ids:
+        try:
+            records.append((await find_job(services, caller, job_id)).record)
+        except RefusedRequest as refused:
+            detail = f"there is no job {job_id}: it was deleted, or its id is another"
+            raise RefusedRequest(refused.kind, detail) from None
+    return records
 
 
 async def compare_with_first(

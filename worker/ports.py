@@ -54,7 +54,7 @@ class PortsBuilder:
         workspace = await self.workspace(earlier)
         if earlier is not None:
             self.writer.keep_blobs(workspace.digests())  # the earlier job may be removed first
-            self.writer.batch.start = workspace.digest
+            self.writer.batch.start = workspace.digest if spec.repo is None else None
         if workspace.digest != record.workspace or record.graph == RESTART:
             self.writer.batch.workspace = workspace.digest or ""
         sandboxes = context.runs.sandboxes

@@ -21,7 +21,7 @@ JobIds = Annotated[
     str,
     Query(
         pattern=r"^[0-9a-f]{20}(,[0-9a-f]{20}){1,5}$",
-        description="the ids of two to six jobs, separated by commas",
+        description="the ids of two to six different jobs, separated by commas",
     ),
 ]
 

@@ -58,6 +58,8 @@ class JobStory:
     fleet: FleetState | None = None
     person_delivers: bool = False
     """See `jobs.transitions.reviews.offered_actions`."""
+    deleted: frozenset[str] = frozenset()
+    """The ids of those jobs that it derives from and that do not exist any more."""
     same_person: Mapping[str, str] = field(default_factory=dict)
     """The identity keys that count as the visitor's person: see `KeyRing.same_person`."""
 
@@ -71,14 +73,30 @@ async def load_story(services: Services, visitor: Visitor, job_id: str) -> JobSt
     """The job with its events, if it belongs to the visitor's tenant. Raises RefusedRequest:
     404."""
     loaded = await find_job(services, visitor.credential, job_id)
-    events, charges, same_person, fleet = await asyncio.gather(
+    events, charges, same_person, fleet, deleted = await asyncio.gather(
         services.store.events(job_id),
         services.store.charges(job_id),
         keys_of_same_person(services, visitor.credential),
         queue_state(services, loaded.record),
+        _find_deleted_origins(services, loaded.record),
     )
-    person_delivers = services.settings.deliver_needs_review
-    return JobStory(loaded.record, events, charges, loaded.now, fleet, person_delivers, same_person)
+    return JobStory(
+        loaded.record,
+        events,
+        charges,
+        loaded.now,
+        fleet,
+        services.settings.deliver_needs_review,
+        deleted,
+        same_person,
+    )
+
+
+async def _find_deleted_origins(services: Services, record: JobRecord) -> frozenset[str]:
+    spec = record.spec
+    changes = (spec.rebase, record.continues and record.continues.change)
+    ids = {spec.retry_of, spec.fork_of, *(change.job_id for change in changes if change)}
+    return frozenset([job_id for job_id in ids if job_id and not await services.store.load(job_id)])
 
 
 def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
@@ -102,6 +120,7 @@ def page_values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, A
         "revision": _revision(job),
         "revisions": sorted(workspaces_of_revisions(story.events)),
         "steps": plan_steps(job),
+        "deleted": story.deleted,
         "url": f"{base_url}/app/jobs/{story.record.id}",
         "api_url": f"{base_url}/jobs/{story.record.id}",
         "files": story.record.workspace is not None,

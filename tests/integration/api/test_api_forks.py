@@ -305,7 +305,9 @@ async def test_only_jobs_of_the_tenant_are_compared(front):
     async with front.with_key(await front.key("read", tenant="acme")) as stranger:
         answer = await stranger.get("/compare", params={"jobs": f"{first},{other}"})
         assert answer.status_code == 404
-    for jobs in (first, f"{first},nothing", ",".join([first] * 7), ""):
+        assert first in answer.json()["detail"]
+    same = (f"{first},{first}", f"{first},{other},{first}")
+    for jobs in (first, f"{first},nothing", ",".join([first] * 7), "", *same):
         answer = await front.client.get("/compare", params={"jobs": jobs})
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "jobs"), jobs
 
@@ -322,4 +324,21 @@ async def test_the_page_compares_a_fork_with_its_original(front):
         assert "<b>" not in html
         assert html.count('class="change"') == 1
         assert '<input name="jobs"' in (await visit.get("/app/compare")).text
-        assert (await visit.get("/app/compare?jobs=x")).status_code == 422
+        for jobs in ("x", f"{first},{first}"):
+            assert (await visit.get(f"/app/compare?jobs={jobs}")).status_code == 422
+
+
+async def test_the_page_of_a_fork_says_that_its_original_was_deleted(front):
+    first = await front.submit("fix it")
+    await ended(front, first)
+    again = await forked(front, first)
+    lease = await front.claim(again)
+    done(await front.services.operations.fail(lease, Reason.INTERNAL, "broken"))
+    retried = (await front.client.post(f"/jobs/{again}/retry")).json()["id"]
+    for origin, job_id in ((first, again), (again, retried)):
+        async with visiting(front.app) as visit:
+            assert f'<a href="/app/jobs/{origin}">' in (await visit.get(f"/app/jobs/{job_id}")).text
+            assert (await front.client.delete(f"/jobs/{origin}")).status_code == 204
+            html = (await visit.get(f"/app/jobs/{job_id}")).text
+            assert f"<code>{origin}</code>, which was deleted" in html
+            assert (f'href="/app/jobs/{origin}"' in html, f"jobs={origin}" in html) == (False,) * 2
