@@ -167,8 +167,13 @@ class LazyGroup(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command. Raises CliError for a command of `fettle-lab` without `fettle-lab`."""
         if point := _product_commands().get(cmd_name) or _registered_commands().get(cmd_name):
-            command: click.Command = point.load()
-            return command
+            try:
+                command: click.Command = point.load()
+            except ModuleNotFoundError as error:
+                if cmd_name not in LABORATORY or not f"{error.name}.".startswith("lab."):
+                    raise  # an image has only a part of the laboratory
+            else:
+                return command
         if cmd_name in LABORATORY:
             raise CliError(
                 f"`fettle {cmd_name}` needs the distribution fettle-lab, which is not installed",

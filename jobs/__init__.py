@@ -10,6 +10,7 @@ audit/        entries of the audit log, their chain, its signatures and its veri
 queue/        hints over Celery, turns among tenants, admission
 blobs/        immutable bytes by sha256; workspaces as path -> blob
 retention     removes old jobs, and bytes without a reference
+benchmarks    the port to the laboratory, which has exercises and statistics
 budgets       spending limits; `counting` has the counts of a tenant's day
 view/         jobs, days and recordings as JSON; patches, and their files to look at first
 """

@@ -10,6 +10,7 @@ A day (UTC) is a flat table of counts by name, the parts of a name joined by "|"
 | success|overridden | jobs with an approval that overrode their evidence |
 | success|unapproved | jobs that succeeded without approval, because their request allows it |
 | verified|STATUS | verifications, which have no other count |
+| exercised|STATUS, exercises_cost | exercises of benchmarks, and their cost; no other count |
 | revisions|N | jobs by passes of the executor, MANY and more together |
 | difficulty|LEVEL, difficulty_approved|LEVEL | jobs that the router sent to a model, by difficulty |
 | difficulty_cost|LEVEL | their cost, as cost|MODEL |
@@ -70,7 +71,7 @@ def count_change(
                 _count_decision(event.data, change.after.updated_at - before.review.opened_at)
             )
     if change.after.spec.kind is not JobKind.TASK:
-        return {f"verified|{change.after.status}": 1} if change.after.status.final else {}
+        return _count_other(change.after, charges) if change.after.status.final else {}
     if change.after.status.final:
         attempt_events = events_since_restart(_events_of_attempts(events))
         counts.update(_count_end(change.after))
@@ -98,6 +99,19 @@ def _events_of_attempts(events: Sequence[Event]) -> Sequence[Event]:
     counted them."""
     starts = (position for position, event in enumerate(events) if event.kind == "started")
     return events[next(starts, len(events)) :]
+
+
+def _count_other(after: JobRecord, charges: Iterable[Charge]) -> Counts:
+    """The counts of the end of a job that is not a task of a user."""
+    match after.spec.kind:
+        case JobKind.VERIFICATION:
+            return {f"verified|{after.status}": 1}
+        case JobKind.EXERCISE:
+            spent = count_charges(charges)
+            cost = sum(count for name, count in spent.items() if name.startswith("cost|"))
+            return {f"exercised|{after.status}": 1, "exercises_cost": cost}
+        case _:
+            return {}
 
 
 def _count_end(after: JobRecord) -> Counts:

@@ -15,15 +15,32 @@ from typing import Unpack
 from jobs.audit.entries import Actor
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
-from jobs.model.record import Cause, Continuation, JobRecord, Reason, Result, Wait, new_job_id
+from jobs.model.record import (
+    Cause,
+    Continuation,
+    JobRecord,
+    Reason,
+    Result,
+    Status,
+    Wait,
+    new_job_id,
+)
 from jobs.model.review import Decision, Review
-from jobs.model.spec import JobSpec
+from jobs.model.spec import JobKind, JobSpec
 from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
 from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
 from jobs.transitions import lifecycle, rebase, retry
 from jobs.transitions.lifecycle import Change, Policy, Refusal, Submitter
 from jobs.transitions.reviews import assign, list_authors
+
+MAX_UNFINISHED = 1_000
+"""More jobs than a benchmark has unfinished."""
+
+
+def benchmark_label(benchmark_id: str) -> str:
+    """The label of the jobs of a benchmark."""
+    return f"benchmark={benchmark_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +79,18 @@ class Operations:
         *,
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
+        lease: LeaseRef | None = None,
         **submitter: Unpack[Submitter],
     ) -> Submission | Refusal:
         """Put a job on record; it is durable when this returns (J1). If the job of the same
         `idempotency` key is on record, return that job: the key is a guard of the commit.
 
-        `blobs` are the digests of the bytes that came with it.
+        `blobs` are the digests of the bytes that came with it. `lease`: of the attempt that submits
+        the job. Raises StaleEpoch if the attempt has lost it.
         """
         now = await self.store.now()
         change = lifecycle.submit(new_job_id(), tenant, spec, now, **submitter)
-        return await self._create(change, idempotency, blobs)
+        return await self._create(change, idempotency, blobs, lease=lease)
 
     async def find_submission(
         self, tenant: str, idempotency: Idempotency | None
@@ -212,9 +231,32 @@ class Operations:
     async def cancel(
         self, job_id: str, by: str, key_id: str = "", person: str = ""
     ) -> JobRecord | Refusal:
-        """End a job for good, from any state that is not final."""
+        """End a job for good, from any state that is not final; of a benchmark, also its jobs. A
+        second call cancels the jobs that the first call has not reached."""
         cancel = partial(lifecycle.cancel, by=by, key_id=key_id, person=person)
-        return await self._commits.change(job_id, cancel)
+        cancelled = await self._commits.change(job_id, cancel)
+        if (loaded := await self.store.load(job_id)) and loaded.record.status is Status.CANCELLED:
+            for child_id in await self._jobs_of_benchmark(loaded.record):
+                await self._commits.change(child_id, cancel)
+        return cancelled
+
+    async def _jobs_of_benchmark(self, record: JobRecord) -> list[str]:
+        """The unfinished jobs of a benchmark. No job is added once it is cancelled."""
+        if record.spec.kind is not JobKind.BENCHMARK:
+            return []
+        pages = [
+            await self.store.page(
+                record.tenant,
+                limit=MAX_UNFINISHED,
+                offset=0,
+                status=status,
+                kind=kind,
+                label=benchmark_label(record.id),
+            )
+            for kind in (JobKind.EXERCISE, JobKind.VERIFICATION)
+            for status in (Status.QUEUED, Status.RUNNING)
+        ]
+        return [child.id for page in pages for child in page.records]
 
     async def relabel(
         self, job_id: str, labels: Sequence[str], actor: Actor
@@ -284,6 +326,11 @@ class Operations:
         requeue = partial(lifecycle.requeue, cause=cause, detail=detail)
         return await self._commits.change_leased(lease, requeue)
 
+    async def rest(self, lease: LeaseRef, wait: Wait, seconds: float) -> JobRecord | Refusal:
+        """Release a benchmark until its next look at its exercises."""
+        rest = partial(lifecycle.rest, wait=wait, delay_ms=int(seconds * 1000))
+        return await self._commits.change_leased(lease, rest)
+
     async def sweep(self, concurrency: int = 32) -> int:
         """Visit all jobs that are due: send hints, take back expired leases (J8), expire reviews.
 
@@ -298,9 +345,10 @@ class Operations:
         idempotency: Idempotency | None,
         blobs: Sequence[str] = (),
         parent: JobRecord | None = None,
+        lease: LeaseRef | None = None,
     ) -> Submission | Refusal:
         """Put a new job on record. The job refers to the bytes of `blobs` and of its `parent`."""
-        existing = await self.store.create(change, idempotency, blobs, parent)
+        existing = await self.store.create(change, idempotency, blobs, parent, lease)
         if existing is None:
             await self._hint_new(change.after)
             return Submission(change.after, is_new=True)

@@ -13,6 +13,7 @@ They use:
 
 context       the parts of a process, from settings: store, models, sandboxes, tools, files
 ports         the ports of one attempt, from those parts
+benchmark     a benchmark's look at its exercises, and `benchmark_jobs`, the jobs of these
 ledger        the records of one attempt: written in order, and fenced by its epoch
 resumption    the point at which a graph continues
 results       the result of a job, from the outcome of its graph

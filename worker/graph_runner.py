@@ -34,6 +34,7 @@ from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import mark_outdated
 from jobs.view.patch import parse_patch
 from worker.adapters.repository import StoredChange, owners_of_change
+from worker.benchmark import BenchmarkRunner
 from worker.checkpoints import RedisSaver
 from worker.context import WorkerContext
 from worker.earlier_jobs import load_earlier_jobs
@@ -74,6 +75,11 @@ class GraphRunner:
         builder = PortsBuilder(context, self.record, ledger, self.unanswered)
         if self.record.spec.kind is JobKind.VERIFICATION:
             return await self._verify(builder)
+        if self.record.spec.kind is JobKind.BENCHMARK:
+            runner = BenchmarkRunner(
+                self.record, self.operations, self.writer, builder.blobs, self._ending
+            )
+            return await runner.run()
         start = await self._find_start()
         # raises before the job costs anything
         context.files.deliveries.check_target(self.record.spec, self.record.tenant)

@@ -9,6 +9,7 @@ from api.pages import sign_in, static
 from api.pages.views import (
     admin,
     audit,
+    benchmarks,
     changes,
     deployment,
     inbox,
@@ -32,7 +33,7 @@ router = APIRouter(include_in_schema=False)
 for part in (jobs, inbox, job, changes, live, review, threads):
     router.include_router(part.router, prefix="/app")
 router.include_router(downloads.router, prefix="/app", dependencies=[Depends(with_session)])
-for part in (new, deployment, admin, audit, sign_in, static):
+for part in (new, deployment, benchmarks, admin, audit, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 

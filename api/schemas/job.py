@@ -6,6 +6,7 @@ from typing import Literal, NotRequired
 
 from pydantic import Field
 
+from api.schemas.benchmark import BenchmarkRequest, BenchmarkSummary
 from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.fields import ResponseModel, Time
 from api.schemas.review import Decision, PastApproval, Review
@@ -156,7 +157,10 @@ class Spec(ResponseModel):
     repair: bool = Field(True, description="whether failed code is repaired")
     max_cost_usd: Usd | None = Field(None, description="spending limit in US dollars")
     max_tokens: int | None = Field(None, description="token limit")
-    kind: JobKind = Field(JobKind.TASK, description="a task for agents, or a verification")
+    kind: JobKind = Field(
+        JobKind.TASK,
+        description="a task for agents, a verification, a benchmark, or an exercise of a benchmark",
+    )
     checks: CheckSpec | None = Field(None, description="acceptance checks")
     write_tests: bool = Field(False, description="whether a tester writes acceptance tests first")
     questions: bool = Field(False, description="whether the planner may ask questions first")
@@ -186,6 +190,7 @@ class Spec(ResponseModel):
     role_models: dict[str, list[str]] | None = Field(
         None, description="the operator's models by role, with fallbacks; null: `model` plays all"
     )
+    benchmark: BenchmarkRequest | None = Field(None, description="the measurement")
 
 
 class Route(RoutedData):
@@ -233,6 +238,7 @@ class Result(ResponseModel):
         None, description="the digest of the change as a git bundle, see `GET /jobs/{id}/bundle`"
     )
     delivery: Delivery | None = Field(None, description="of a job that delivers its change")
+    benchmark: BenchmarkSummary | None = Field(None, description="of a benchmark: its report")
 
 
 class Spend(ResponseModel):

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
+from api.schemas.benchmark import BenchmarkRequest
 from api.schemas.checks import ChecksRequest
 from api.schemas.fields import (
     DeliverRequest,
@@ -288,6 +289,12 @@ class JobRequest(Terms):
         False,
         description="run independent steps of the plan in parallel; their files are merged, and "
         "the executor resolves conflicts",
+    )
+
+    benchmark: BenchmarkRequest | None = Field(
+        None,
+        description="measure the model by a set of exercises, each of which is a job with the "
+        "other terms of this request. The task is the benchmark's title",
     )
 
     @model_validator(mode="after")

@@ -103,6 +103,13 @@ class Savings(ResponseModel):
     usd: Usd = Field(description="negative if the strongest model is cheaper")
 
 
+class Exercises(ResponseModel):
+    """Exercises of benchmarks, which are in no other total."""
+
+    jobs: int = 0
+    cost_usd: Usd = Field("0", description="of the calls with a known price")
+
+
 class Stats(ResponseModel):
     """Totals over the jobs that ended on these days."""
 
@@ -120,4 +127,5 @@ class Stats(ResponseModel):
     decisions: dict[str, int] = Field(description="decisions by their action")
     stages: list[Stage] = Field(description="time by stage")
     difficulties: list[DifficultyRow] = Field(default=[], description="by difficulty")
+    exercises: Exercises = Field(Exercises(), description="of benchmarks")
     savings: Savings | None = Field(None, description="null: no escalation, or an unknown price")

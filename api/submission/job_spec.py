@@ -22,6 +22,7 @@ from jobs.budgets import Cap, make_cap
 from jobs.model.record import JobRecord
 from jobs.model.spec import (
     DEFAULT_TIMEOUT_SECONDS,
+    BenchmarkSpec,
     CheckSpec,
     Deliver,
     JobKind,
@@ -31,8 +32,8 @@ from jobs.model.spec import (
 )
 from settings.api import ApiSettings
 
-INPUT_FIELDS = frozenset({"checks", "repo"})
-"""Fields with bytes, which `api.submission.inputs` stores."""
+INPUT_FIELDS = frozenset({"checks", "repo", "benchmark"})
+"""Fields with bytes, which `api.submission.inputs` stores, and with a type of their own."""
 COPIED_FIELDS = (
     JobRequest.model_fields.keys() & {field.name for field in fields(JobSpec)}
 ) - INPUT_FIELDS
@@ -58,7 +59,12 @@ def new_spec(
         "deliver": Deliver(deliver.branch, deliver.pull_request) if deliver else None,
         "questions_expire_seconds": expires if request.questions else None,
     }
-    return _with_terms(JobSpec(**values), request, Terms.model_fields, settings, defaults)
+    spec = _with_terms(JobSpec(**values), request, Terms.model_fields, settings, defaults)
+    if request.benchmark is None:
+        return spec
+    benchmark = BenchmarkSpec(**request.benchmark.model_dump())
+    # exercises ask no person, also if the operator's default is a review
+    return replace(spec, kind=JobKind.BENCHMARK, benchmark=benchmark, review=False)
 
 
 def retry_spec(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from api.schemas.job_defaults import NO_DEFAULTS, JobDefaults, parse_defaults
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
 from api.services import Services, find_job
 from api.submission.admission import check_token_limit
+from api.submission.benchmarks import benchmark_errors
 from api.submission.follow_ups import add_inherited_values
 from api.submission.inputs import (
     store_checks,
@@ -87,7 +89,10 @@ async def check(
     request's JSON. Raises RefusedRequest: 404, 422; FleetUnreadable."""
     request = await add_inherited_values(services, caller, request, parts)
     defaults = await read_defaults(services)
-    return request, check_job(request, size, services.settings, parts, defaults)
+    spec = check_job(request, size, services.settings, parts, defaults)
+    if request.benchmark is not None:
+        refuse(await asyncio.to_thread(benchmark_errors, request, spec, parts))
+    return request, spec
 
 
 async def read_defaults(services: Services) -> JobDefaults:

@@ -20,10 +20,14 @@ from settings.review_policy import ReviewPolicy
 def apply_rules(spec: JobSpec, url: str | None, policy: ReviewPolicy | None) -> JobSpec:
     """The spec with the rules for its labels and its repository, which has this URL. No rule
     applies to a verification. Raises RefusedRequest, a 422, if by the rules too few persons could
-    approve the job."""
+    approve the job, or if a rule applies to a benchmark: its exercises ask no person."""
     rules = policy.rules_for(url, spec.labels) if policy else []
     if policy is None or not rules or spec.kind is JobKind.VERIFICATION:
         return replace(spec, review_rules=None)
+    if spec.kind is JobKind.BENCHMARK:
+        names = ", ".join(repr(rule.name) for rule in rules)
+        message = f"review rules apply to these jobs ({names}), and exercises ask no person"
+        refuse([FieldError(field="benchmark", message=message)])
     approvers = tuple(policy.approvers_of(rule) for rule in rules if rule.approvers)
     if url is None and (CODEOWNERS,) in approvers:
         message = "by a rule, only the owners in CODEOWNERS of a repository approve: name its url"

@@ -287,6 +287,24 @@ def _summarized(data: Data, detail: Detail) -> Iterator[Part]:
         yield Prose(printable(data["text"]))
 
 
+def _benchmark_started(data: Data, _detail: Detail) -> Iterator[Part]:
+    exercises = printable(str(data["set"]["name"]))
+    yield Line("benchmark", f"{data['settings']['model']}, {exercises}, {data['tries']} tries")
+
+
+def _exercise_finished(data: Data, _detail: Detail) -> Iterator[Part]:
+    if data["why_not"]:
+        outcome, tone = f"not measured: {data['why_not']}", Tone.BAD
+    elif data["final"] is None:
+        outcome, tone = "no tests", Tone.PLAIN
+    elif data["final"]["passed"]:
+        outcome, tone = "passed", Tone.GOOD
+    else:
+        outcome, tone = f"failed: {data['final']['why']}", Tone.WARN
+    number = f" try {data['repeat']}" if data["repeat"] > 1 else ""
+    yield Line("exercise", printable(f"{data['id']}{number}: {outcome}"), tone)
+
+
 def _review_opened(data: Data, _detail: Detail) -> Iterator[Part]:
     upgrade = "no worker can resume it after an upgrade; " if data["kind"] == "upgrade" else ""
     text = "asks a question first" if data["kind"] == "questions" else "waits for a person"
@@ -385,6 +403,8 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "asked": _questions,
     "answered": _answered,
     "summarized": _summarized,
+    "benchmark_started": _benchmark_started,
+    "exercise_finished": _exercise_finished,
     "review_opened": _review_opened,
     "review_expired": _review_expired,
     "review_reminded": _review_reminded,

@@ -542,6 +542,67 @@ class CritiquedData(TypedDict):
     """The number of acceptance checks that passed, and their total number."""
 
 
+class BenchmarkStartedData(TypedDict):
+    """The benchmark has begun. The fields are the header of a file of results."""
+
+    id: str
+    """The id of the benchmark's job, or of the measurement that was imported."""
+    set: dict[str, Any]
+    """{name, source, digest, exercises}."""
+    settings: dict[str, Any]
+    """{model, repair, judge, max_revisions}."""
+    versions: dict[str, Any]
+    began: str
+    """ISO 8601, in UTC."""
+    format: int
+    tries: int
+    """The number of tries at exercises."""
+
+
+class ExerciseVerdictData(TypedDict):
+    """The verdict of the hidden tests."""
+
+    passed: bool
+    why: str
+    """The reason if they have not passed, or a note."""
+    verification: str | None
+    """The id of the job that ran them."""
+    digest: str
+    """The digest of the files."""
+
+
+class ExerciseFinishedData(TypedDict):
+    """A try at an exercise has ended. The fields are a line of a file of results."""
+
+    id: str
+    """The name of the exercise."""
+    repeat: int
+    """The number of the try, from 1."""
+    job: str | None
+    """The id of the job that worked on it."""
+    status: str
+    reason: str | None
+    why_not: str | None
+    """Why the try does not count for the model. Null: it counts."""
+    level: str
+    first: ExerciseVerdictData | None
+    """On the first attempt."""
+    final: ExerciseVerdictData | None
+    """On the final files."""
+    score: dict[str, Any] | None
+    revisions: int
+    runs: int
+    failures: list[str]
+    """The classes of the failed runs."""
+    models: list[str]
+    cost: dict[str, Any]
+    """The spending, as `cost.total` of a job."""
+    worked_seconds: float
+    job_seconds: float
+    seconds: float
+    at: str
+
+
 class SummarizedData(TypedDict):
     """The conversation has a summary of the job."""
 
@@ -626,6 +687,8 @@ WORK: Data = {
     "critiqued": CritiquedData,
     "summarized": SummarizedData,
     "delivered": DeliveredData,
+    "benchmark_started": BenchmarkStartedData,
+    "exercise_finished": ExerciseFinishedData,
 }
 LIFE: Data = {
     "submitted": SubmittedData,

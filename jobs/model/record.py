@@ -16,7 +16,7 @@ from typing import Any
 
 from jobs.model.credentials import Signer
 from jobs.model.review import Decision, Review
-from jobs.model.spec import EarlierChange, JobKind, JobSpec
+from jobs.model.spec import EarlierChange, JobSpec
 
 _JOB_ID = re.compile(r"[0-9a-f]{20}")
 
@@ -209,6 +209,8 @@ class Result:
     """The digest of the same change as a git bundle of one commit."""
     delivery: Push | None = None
     """The delivery, if the job delivers its change; also of a delivery that failed half-way."""
+    benchmark: Mapping[str, Any] | None = None
+    """The summary of a benchmark (`BenchmarkSummary`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,8 +358,8 @@ class JobRecord:
     @property
     def unapproved(self) -> bool:
         """Whether the job ended without an approval of its work: it failed for that reason, or was
-        accepted because its spec says so. A verification needs no approval."""
-        if self.status is Status.SUCCEEDED and self.spec.kind is JobKind.TASK:
+        accepted because its spec says so. Only the work of agents needs an approval."""
+        if self.status is Status.SUCCEEDED and self.spec.kind.is_for_agents:
             return self.result is None or self.result.approved_by is None
         return self.reason is Reason.UNAPPROVED
 

@@ -28,6 +28,15 @@ class JobKind(StrEnum):
     """A task that agents work on."""
     VERIFICATION = "verification"
     """Checks that run over files. No model is called."""
+    BENCHMARK = "benchmark"
+    """A set of exercises. It works by jobs of the kind `exercise` and by verifications."""
+    EXERCISE = "exercise"
+    """A task of a benchmark, which agents work on."""
+
+    @property
+    def is_for_agents(self) -> bool:
+        """Whether agents work on such a job."""
+        return self in (JobKind.TASK, JobKind.EXERCISE)
 
 
 class OnExhausted(StrEnum):
@@ -154,6 +163,8 @@ class JobSpec:
     role_models: Mapping[str, tuple[str, ...]] | None = None
     """The operator's models by role, as of the submission: chains of `provider:model`. A role that
     is missing uses `model`. None: as all roles."""
+    benchmark: BenchmarkSpec | None = None
+    """The measurement, of a job of the kind `benchmark`. Its exercises have the other terms."""
 
     @property
     def shows_each_run(self) -> bool:
@@ -165,6 +176,24 @@ class JobSpec:
         """Whether only persons who are not authors of the work can approve it: two approvals are
         needed, or a rule of the operator applies."""
         return self.approvals > 1 or self.review_rules is not None
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkSpec:
+    """A measurement of a model: see ADR 94. The file of the job, if there is one, has the
+    exercises."""
+
+    set: str
+    """The name of the set of exercises."""
+    limit: int | None = None
+    """The number of exercises, from the first. None: all."""
+    repeat: int = 1
+    """The number of tries at each exercise."""
+    at_once: int = 4
+    """The most exercises that are unfinished at the same time."""
+    budget_usd: str | None = None
+    """No further exercise starts when the exercises have cost as much, in US dollars as a decimal
+    string. None: no bound."""
 
 
 @dataclass(frozen=True, slots=True)

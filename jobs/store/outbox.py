@@ -18,6 +18,7 @@ from typing import Literal
 from redis.asyncio import Redis
 
 from jobs.model.codec import dump
+from jobs.model.spec import JobKind
 from jobs.redis import keys
 from jobs.redis.connection import (
     Argument,
@@ -67,8 +68,11 @@ DEAD_KEPT = 1_000
 
 
 def deliveries_of(change: Change) -> tuple[Delivery, ...]:
-    """The messages of a change. Their ids are made from the keys of their events."""
+    """The messages of a change. Their ids are made from the keys of their events. Exercises of a
+    benchmark have none."""
     after = change.after
+    if after.spec.kind is JobKind.EXERCISE:
+        return ()
     verdict = verdict_of_review(after.review) if after.review else None
     return tuple(
         Delivery(

@@ -71,6 +71,7 @@ class Records(Clock):
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
         parent: JobRecord | None = None,
+        lease: LeaseRef | None = None,
     ) -> Existing | None:
         """Put a new job on record, at the end of its conversation's line.
 
@@ -79,7 +80,7 @@ class Records(Clock):
 
         From now on the job refers to the bytes of `blobs` and of `parent`. If `inherits` names the
         parent, the job takes over its journal. Raises Contended if the id of the job is taken, or
-        if the parent has been removed.
+        if the parent has been removed, and StaleEpoch if the `lease` of its submitter is lost.
         """
         record = replace(change.after, once=idempotency.key if idempotency else "")
         job = JobKeys(record.id)
@@ -94,10 +95,14 @@ class Records(Clock):
             parent_keys = await await_redis(self.redis.smembers(JobKeys(parent.id).facts))
             event_keys = work_event_keys(key.decode() for key in parent_keys)
             commands += commit.inheritance(record, parent, event_keys)
+        if lease is not None:
+            guards += _lease_guards(lease)
         if await self._commit.apply(AtomicStep(job, guards, change.events, commands)):
             return None
         if idempotency and (existing := await self.find_existing(record.tenant, idempotency.key)):
             return existing
+        if lease is not None and not await self.owns(lease):
+            raise StaleEpoch(lease.job_id, lease.epoch)
         raise Contended(f"job {record.id} exists already, or its parent was removed")
 
     async def find_existing(self, tenant: str, key: str) -> Existing | None:
@@ -186,10 +191,7 @@ class Records(Clock):
         then.
         """
         job = JobKeys(job_id)
-        guards = (
-            field_is(job.record, "epoch", epoch),
-            field_is(job.record, "status", str(Status.RUNNING)),
-        )
+        guards = _lease_guards(LeaseRef(job_id, epoch))
         commands = tuple(commit.attempt_writes(job, epoch, writes))
         if not await self._commit.apply(AtomicStep(job, guards, writes.events, commands, epoch)):
             await self.charge(job_id, writes.charges)
@@ -279,6 +281,12 @@ class Records(Clock):
         name = keys.conversation(tenant, conversation_id)
         bodies: Sequence[bytes] = await await_redis(self.redis.lrange(name, 0, last))
         return bodies
+
+
+def _lease_guards(lease: LeaseRef) -> tuple[Guard, Guard]:
+    """The conditions that the attempt with this lease still runs."""
+    name = JobKeys(lease.job_id).record
+    return field_is(name, "epoch", lease.epoch), field_is(name, "status", str(Status.RUNNING))
 
 
 def _entry(body: bytes) -> ConversationEntry:

@@ -22,7 +22,7 @@ from jobs.model.events import NewEvent
 from jobs.model.record import Cause, JobRecord, Lease, Reason, Result, Status, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.review_digest import digest_review
-from jobs.model.spec import JobSpec
+from jobs.model.spec import JobKind, JobSpec
 from jobs.transitions import expiry, upgrade
 from jobs.transitions.change import (
     AFTER_CRASH_MS,
@@ -155,6 +155,8 @@ def claim(
         started_at=record.started_at or now,
         ends_by=max(now + _remaining_ms(record) + policy.overdue_ms, until),
     )
+    if record.spec.kind is JobKind.BENCHMARK and record.attempts:
+        return Change(after)  # it is claimed again every few seconds
     data = {"attempt": after.attempts, "worker": worker}
     return Change(after, (NewEvent(f"started:{after.epoch}", "started", data),))
 
@@ -215,6 +217,15 @@ def requeue(record: JobRecord, now: int, *, cause: Cause, detail: str = "") -> C
     after = release_lease(record, now, **queued_fields(now))
     data = {"why": "drained", "cause": cause, "detail": detail, "delay_ms": 0}
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
+
+
+def rest(record: JobRecord, now: int, *, wait: Wait, delay_ms: int) -> Change | Refusal:
+    """Release a benchmark until its next look at its exercises. This is neither a try nor a fact
+    for readers, so it has no event."""
+    if record.status is not Status.RUNNING:
+        return refuse_not_running(record)
+    released = {"status": Status.QUEUED, "hints": 0, "due_at": now + delay_ms, "wait": wait}
+    return Change(replace(release_lease(record, now, **released), retries=0))
 
 
 def retry(

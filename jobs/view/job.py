@@ -292,6 +292,7 @@ def _result(result: Result | None, events: Sequence[Event]) -> dict[str, Any] | 
         "patch": asdict(result.patch) if result.patch else None,
         "bundle": result.bundle,
         "delivery": asdict(result.delivery) if result.delivery else None,
+        "benchmark": dict(result.benchmark) if result.benchmark else None,
     }
 
 

@@ -37,6 +37,10 @@ def render_stats(days: Mapping[str, Counts], current_counts: Mapping[str, int]) 
         "decisions": _counts_of(total, "decided"),
         "stages": stages(total),
         "difficulties": difficulties(total),
+        "exercises": {
+            "jobs": sum(_counts_of(total, "exercised").values()),
+            "cost_usd": format_cost(total["exercises_cost"]),
+        },
     }
 
 

@@ -14,6 +14,7 @@ from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from lab.evals import extra
+from lab.evals.laboratory import OWN_FILE, BenchLaboratory
 from lab.evals.report import bars, tables
 from lab.evals.report.comparing import compare
 from lab.evals.report.results import Result, read_results
@@ -89,6 +90,10 @@ def command() -> None:
     show_default=True,
     help="Where results are kept; the same command goes on with them.",
 )
+@click.option(
+    "--detach", is_flag=True, help="Let a worker of the service measure, as one job; see its page."
+)
+@click.option("--budget", metavar="USD", help="With --detach: start no exercise beyond this cost.")
 @click.option("--fresh", is_flag=True, help="Put earlier results aside, and start again.")
 @click.option(
     "--at-once", type=click.IntRange(1, 64), default=AT_ONCE, show_default=True, metavar="N"
@@ -112,6 +117,8 @@ def run_set(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options:
             warning = lacking_setups(tasks.exercises)
             return _measure(flags, screen, tasks, worker(verifying), warning=warning, **output)
     of = sets.load(name, options["data"], CACHE)
+    if options["detach"]:
+        return _submit_benchmark(flags, screen, name, **output)
     if options["shipped"]:
         return _check_shipped_solutions(flags, screen, of, **output)
     return _measure(flags, screen, of, work_on_exercise, **output)
@@ -141,6 +148,34 @@ def _measure(
     session.run(service.named_service(flags), screen)
     png = file.with_suffix(".png")
     return _show_file(screen, file, as_json=as_json, png=png, requires_plot=False)
+
+
+def _submit_benchmark(
+    flags: Mapping[str, Any],
+    screen: Screen,
+    name: str,
+    *,
+    as_json: bool,
+    options: Mapping[str, Any],
+) -> int:
+    """Submit the measurement as a job of the named service (ADR 94)."""
+    settings = service.named_service(flags)
+    if settings is None:
+        next_step = "name it: fettle --url URL bench ..., or FETTLE_URL"
+        raise CliError("--detach needs a running service", next_step=next_step)
+    path = sets.data_file(name, options["data"], CACHE)
+    terms = {name: options[name] for name in ("limit", "repeat", "at_once")}
+    is_known = path is None or name in BenchLaboratory.sets
+    terms |= {"set": name if is_known else OWN_FILE, "budget_usd": options["budget"]}
+    spec = {"task": f"Benchmark: {name}", "model": options["model"], "benchmark": terms}
+    repair = {"repair": False} if options["no_repair"] else {}
+    files = {path.name: path.read_bytes()} if path else None
+    with service.running(settings, screen, None) as api:
+        job = api.submit({**spec, **repair}, files)
+    screen.line("benchmark", f"{settings.url.rstrip('/')}/app/benchmarks/{job['id']}")
+    if as_json:
+        print_json(dict(job))
+    return 0
 
 
 @command.command()

@@ -260,3 +260,21 @@ async def test_a_job_in_a_conversations_line_gets_no_hint_and_no_sweep_before_it
     assert [job_id for job_id, _ in service.hints] == [head.id, behind[1]]
     assert await store.due(9) == [behind[1]]
     assert (await store.system_load(TENANT)).queued == 1
+
+
+async def test_an_attempt_submits_jobs_only_while_it_holds_its_lease(service):
+    """A benchmark that was cancelled, or that another worker has, gets no further job."""
+    running = await service.claim((await service.submit()).id)
+    lease = lease_of(running)
+
+    async def submit(once: str):
+        key = Idempotency(once, once)
+        operations = service.operations
+        return await operations.submit(TENANT, JobSpec("x"), by="ann", idempotency=key, lease=lease)
+
+    first = await submit("a")
+    assert first.is_new
+    await service.operations.cancel(running.id, "ann")
+    with pytest.raises(StaleEpoch):
+        await submit("b")
+    assert (await submit("a")).record.id == first.record.id  # it is only found

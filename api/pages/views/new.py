@@ -58,7 +58,8 @@ LEFT_OUT = {
     "fork_of": "a button on the page of a job",
     "review_rules": "the operator has them",
     "role_models": "the operator's defaults have them",
-    "kind": "verifications have no form: programs submit them",
+    "kind": "programs submit verifications",
+    "benchmark": "the page of benchmarks has its own form",
 }
 """Fields of a job that the form does not have, and the reasons."""
 NO_DELIVERY = "none"
@@ -66,7 +67,7 @@ NO_DELIVERY = "none"
 CHECKS_FILE = "test_acceptance.py"
 RECENT_JOBS = 25
 """The form offers the repositories of the newest jobs."""
-PLAIN = frozenset(JobRequest.model_fields) - frozenset(OTHERS)
+PLAIN = frozenset(JobRequest.model_fields) - {*OTHERS, "benchmark"}
 """Fields that the form sends as one text."""
 _FIELDS = tuple(name for name in JobRequest.model_fields if name != "conversation_id")
 

@@ -85,19 +85,28 @@ class Result:
 def read_results(path: Path) -> tuple[Header, list[Result]]:
     """A file of results; the last line of a try counts. Raises BadResults."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadResults(f"{path} cannot be read", str(error)) from None
+    return parse_results(content, str(path))
+
+
+def parse_results(content: bytes, path: str) -> tuple[Header, list[Result]]:
+    """The bytes of a file of results. `path` is for messages. Raises BadResults."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
         raise BadResults(f"{path} cannot be read", str(error)) from None
     header: Header | None = None
     results: dict[tuple[str, int], Result] = {}
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
-            content = json.loads(line)
-            kind = content.pop("kind")
+            values = json.loads(line)
+            kind = values.pop("kind")
             if kind == "header":
-                header = Header(**content)
+                header = Header(**values)
             elif kind == "result":
-                result = _result(content)
+                result = result_of_fields(values)
                 results[result.id, result.repeat] = result
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadResults(f"{path}:{number} is not a result", str(error)) from None
@@ -137,10 +146,8 @@ class ResultFile:
 
     def write(self, line: Header | Result) -> None:
         """Append one line and sync it to the disk. Thread-safe."""
-        kind = "header" if isinstance(line, Header) else "result"
-        text = json.dumps({"kind": kind, **asdict(line)}, ensure_ascii=False) + "\n"
         with self._lock:
-            os.write(self._descriptor, text.encode("utf-8", "replace"))
+            os.write(self._descriptor, dump_line(line))
             os.fsync(self._descriptor)
 
     def _remove_truncated_line(self) -> None:
@@ -151,7 +158,21 @@ class ResultFile:
         os.lseek(self._descriptor, complete_bytes, os.SEEK_SET)
 
 
-def _result(content: Mapping[str, Any]) -> Result:
+def dump_line(line: Header | Result) -> bytes:
+    """A line of a file of results."""
+    kind = "header" if isinstance(line, Header) else "result"
+    text = json.dumps({"kind": kind, **asdict(line)}, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "replace")
+
+
+def header_of_fields(content: Mapping[str, Any]) -> Header:
+    """The header with these fields; others are ignored."""
+    field_names = {field.name for field in fields(Header)}
+    return Header(**{name: value for name, value in content.items() if name in field_names})
+
+
+def result_of_fields(content: Mapping[str, Any]) -> Result:
+    """The result with these fields; others are ignored."""
     field_names = {field.name for field in fields(Result)}
     values = {name: value for name, value in content.items() if name in field_names}
     for name in ("first", "final"):

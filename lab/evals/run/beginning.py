@@ -46,7 +46,7 @@ def begin(
     Raises BadResults if it belongs to another measurement.
     """
     if not file.is_started:
-        header = _header(of, request, system)
+        header = new_header(of, request, secrets.token_hex(8), _now(), system_versions(system))
         file.write(header)
         return header, ()
     header, results = read_results(file.path)
@@ -63,9 +63,16 @@ def begin(
     return header, results
 
 
-def _header(of: TaskSet[Task], request: MeasurementRequest, system: Mapping[str, Any]) -> Header:
+def new_header(
+    of: TaskSet[Task],
+    request: MeasurementRequest,
+    measurement_id: str,
+    began: str,
+    versions: Mapping[str, Any],
+) -> Header:
+    """The header of a measurement. `versions`: of the service and its workers."""
     return Header(
-        id=secrets.token_hex(8),
+        id=measurement_id,
         set={
             "name": of.name,
             "source": of.source,
@@ -76,9 +83,20 @@ def _header(of: TaskSet[Task], request: MeasurementRequest, system: Mapping[str,
         versions={
             "fettle": version("fettle"),
             "python": platform.python_version(),
-            "service": system.get("version"),
-            "workers": sorted({str(w.get("version")) for w in system.get("workers") or ()}),
+            **versions,
             "bootstrap": {"seed": SEED, "resamples": RESAMPLES},
         },
-        began=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        began=began,
     )
+
+
+def system_versions(system: Mapping[str, Any]) -> dict[str, Any]:
+    """The versions of a service and its workers, by its GET /system."""
+    return {
+        "service": system.get("version"),
+        "workers": sorted({str(w.get("version")) for w in system.get("workers") or ()}),
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.client.events import ReceivedEvent
+from jobs.benchmarks import ObservedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Candidate:
 
 
 def first_attempt(
-    events: Iterable[ReceivedEvent], solution: str, start_paths: Iterable[str] = ()
+    events: Iterable[ObservedEvent], solution: str, start_paths: Iterable[str] = ()
 ) -> Candidate:
     """The job's first attempt; `start_paths` are the paths of the files that the job began with."""
     versions: dict[str, str] = {}
@@ -50,7 +50,7 @@ def stand_in(runs: Sequence[Mapping[str, Any]]) -> int | None:
     return numbers[-1] if numbers else None
 
 
-def _artifacts_of(event: ReceivedEvent) -> Iterable[Mapping[str, Any]]:
+def _artifacts_of(event: ObservedEvent) -> Iterable[Mapping[str, Any]]:
     if event.kind not in ("run_finished", "tool_used"):
         return ()
     artifacts: Iterable[Mapping[str, Any]] = event.data.get("artifacts", ())

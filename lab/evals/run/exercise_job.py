@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.client.events import ReceivedEvent
 from cli.client.files import as_text
-from cli.client.service import Job, Service
+from cli.client.service import Job
+from jobs.benchmarks import ExerciseJobs, ObservedEvent
 from lab.evals.report.results import Result, SolutionVerdict
 from lab.evals.run.candidate import Candidate, first_attempt, stand_in
 from lab.evals.run.hidden_tests import NotVerified, digest, digest_of, verify
@@ -33,27 +33,30 @@ Verdicts = tuple[SolutionVerdict | None, SolutionVerdict]
 """The verdicts on the first attempt, if there is one, and on the final state."""
 
 
-def work_on_exercise(service: Service, request: MeasurementRequest, at: Try[Exercise]) -> Result:
-    """Submit the job, follow it to its end, then judge. Raises the client's errors."""
+def work_on_exercise(jobs: ExerciseJobs, request: MeasurementRequest, at: Try[Exercise]) -> Result:
+    """Submit the job, follow it to its end, then judge. Raises the errors of `jobs`.
+
+    In a worker `jobs` raises Unfinished in place of waiting, and this function is called again.
+    """
     started_at = time.monotonic()
-    job_id = str(service.submit(request.spec(at.exercise), once=at.key)["id"])
+    job_id = str(jobs.submit(request.spec(at.exercise), once=at.key)["id"])
 
-    def verdicts(job: Job, events: Sequence[ReceivedEvent]) -> Verdicts:
-        return _Judging(service, at, job).verdicts(events)
+    def verdicts(job: Job, events: Sequence[ObservedEvent]) -> Verdicts:
+        return _Judging(jobs, at, job).verdicts(events)
 
-    return finished_result(service, job_id, at, started_at, verdicts)
+    return finished_result(jobs, job_id, at, started_at, verdicts)
 
 
 def finished_result(
-    service: Service,
+    jobs: ExerciseJobs,
     job_id: str,
     at: Try[E],
     started_at: float,
-    verdicts: Callable[[Job, Sequence[ReceivedEvent]], Verdicts],
+    verdicts: Callable[[Job, Sequence[ObservedEvent]], Verdicts],
 ) -> Result:
     """Follow a submitted job to its end, then judge it by `verdicts`, which raises NotVerified."""
-    events = list(service.events(job_id))
-    job = service.job(job_id)
+    events = list(jobs.events(job_id))
+    job = jobs.job(job_id)
     result = replace(
         result_of(job),
         id=at.exercise.id,
@@ -92,16 +95,16 @@ def result_of(job: Job) -> Result:
 
 
 class _Judging:
-    """Fetches the candidates of one job from the service, and judges them."""
+    """Fetches the candidates of one job, and judges them."""
 
-    def __init__(self, service: Service, at: Try[Exercise], job: Job) -> None:
-        self._service = service
+    def __init__(self, jobs: ExerciseJobs, at: Try[Exercise], job: Job) -> None:
+        self._jobs = jobs
         self._exercise = at.exercise
         self._key = at.key
         self._job = job
         self._id = str(job["id"])
 
-    def verdicts(self, events: Sequence[ReceivedEvent]) -> tuple[SolutionVerdict, SolutionVerdict]:
+    def verdicts(self, events: Sequence[ObservedEvent]) -> tuple[SolutionVerdict, SolutionVerdict]:
         """Verdicts on the first attempt and on the final files; the same files are run once."""
         first_candidate, last = self._first(events), self._last()
         first = self._judge_candidate(first_candidate, "first", self._files(first_candidate))
@@ -109,7 +112,7 @@ class _Judging:
             return first, replace(first)
         return first, self._judge_candidate(last, "final", {}, self._id)
 
-    def _first(self, events: Sequence[ReceivedEvent]) -> Candidate:
+    def _first(self, events: Sequence[ObservedEvent]) -> Candidate:
         exercise = self._exercise
         candidate = first_attempt(events, exercise.solution, exercise.files)
         start_digests = {name: digest_of(text) for name, text in exercise.files.items()}
@@ -118,7 +121,7 @@ class _Judging:
         )
 
     def _last(self) -> Candidate:
-        state = {file["path"]: file["digest"] for file in self._service.files(self._id)}
+        state = {file["path"]: file["digest"] for file in self._jobs.files(self._id)}
         missing = self._exercise.solution not in state
         return self._with_full_texts(
             Candidate(state, stand_in(self._job["runs"]) if missing else None)
@@ -140,7 +143,7 @@ class _Judging:
                 continue
             if candidate.program is not None and name == self._exercise.solution:
                 continue
-            text = as_text(self._service.artifact(self._id, name, digest=version))
+            text = as_text(self._jobs.artifact(self._id, name, digest=version))
             if text is not None:
                 files[name] = text
         return files
@@ -158,7 +161,7 @@ class _Judging:
         ):
             files = {**files, name: program}
         once = f"{self._key}-{which}"
-        verdict = verify(self._service, self._exercise, files, once=once, base=base)
+        verdict = verify(self._jobs, self._exercise, files, once=once, base=base)
         return replace(verdict, digest=state)
 
     def _program(self, number: int) -> str | None:
@@ -167,10 +170,10 @@ class _Judging:
         if run.get("tool", "python") != "python":
             return None
         code = run["code"]
-        return self._service.text(code["href"]) if code["digest"] else str(code["text"])
+        return self._jobs.text(code["href"]) if code["digest"] else str(code["text"])
 
 
-def _models(events: Sequence[ReceivedEvent]) -> tuple[str, ...]:
+def _models(events: Sequence[ObservedEvent]) -> tuple[str, ...]:
     calls = (event for event in events if event.kind == "model_called")
     return tuple(sorted({str(event.data["model"]) for event in calls}))
 

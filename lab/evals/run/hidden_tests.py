@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cli.client.service import Job, Service
+from cli.client.service import Job
+from jobs.benchmarks import ExerciseJobs
 from lab.evals.report.results import SolutionVerdict
 from lab.evals.sources.exercise import Exercise, Files
 
@@ -22,7 +23,7 @@ class NotVerified(Exception):
 
 
 def verify(
-    service: Service,
+    jobs: ExerciseJobs,
     exercise: Exercise,
     files: Files,
     *,
@@ -31,17 +32,17 @@ def verify(
 ) -> SolutionVerdict:
     """Run the exercise's tests over `files`, on top of the final workspace of the job `base`.
 
-    Raises NotVerified if that fails.
+    Raises NotVerified if that fails, and the errors of `jobs`.
     """
     request: dict[str, Any] = {
         "files": dict(files),
         "checks": {"files": dict(exercise.tests), "command": exercise.command},
         "labels": [LABEL],
     }
-    job = service.verify(request | ({"job_id": base} if base else {}), once=once)
-    for _ in service.events(job["id"]):
+    job = jobs.verify(request | ({"job_id": base} if base else {}), once=once)
+    for _ in jobs.events(job["id"]):
         pass
-    return verdict_of(service.job(job["id"]))
+    return verdict_of(jobs.job(job["id"]))
 
 
 def digest(versions: Mapping[str, str]) -> str:

@@ -13,17 +13,23 @@ _PUBLISHED = {"humaneval": from_humaneval.exercise, "mbpp": from_mbpp.exercise}
 NAMES = (*_PUBLISHED, "custom", "repos")
 
 
+def data_file(name: str, data: Path | None, cache: Path) -> Path | None:
+    """The file of a set; None for the exercises that come with Fettle. See `load`."""
+    if name in _PUBLISHED:
+        return data or download.downloaded(name, download.URLS[name], cache)
+    return None if name == "custom" else Path(name)
+
+
 def load(name: str, data: Path | None, cache: Path) -> ExerciseSet:
     """The set with this name, or in the file with this name. Raises BadSet.
 
     `data` is the file of HumanEval or MBPP; without one it is downloaded into `cache`.
     """
-    if name == "custom":
+    path = data_file(name, data, cache)
+    if path is None:
         return ExerciseSet(name, "lab/evals/exercises", tuple(own.exercises()))
     if name in _PUBLISHED:
-        path = data or download.downloaded(name, download.URLS[name], cache)
         return ExerciseSet(name, path.name, _distinct(path, read(path, _PUBLISHED[name])))
-    path = Path(name)
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise BadSet(f"unknown set {name!r}", "", f"name {', '.join(NAMES)}, or a file FILE.jsonl")
     stem = path.name.removesuffix(".gz").removesuffix(".jsonl")

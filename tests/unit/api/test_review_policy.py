@@ -199,3 +199,14 @@ def test_a_job_with_fewer_approvers_than_approvals_is_refused() -> None:
 def test_no_rule_applies_to_a_verification() -> None:
     spec = JobSpec("x", kind=JobKind.VERIFICATION)
     assert apply_rules(spec, None, POLICY) == spec
+
+
+def test_no_benchmark_is_accepted_to_which_a_rule_applies() -> None:
+    """Its exercises would wait for persons."""
+    rule = {"name": "all", "labels": ["measured"]}
+    policy = ReviewPolicy.model_validate({"rule": [rule]})
+    benchmark = JobSpec("x", kind=JobKind.BENCHMARK, labels=("measured",))
+    with pytest.raises(RefusedRequest) as refused:
+        apply_rules(benchmark, None, policy)
+    assert [error.field for error in refused.value.more["errors"]] == ["benchmark"]
+    assert apply_rules(replace(benchmark, labels=()), None, policy).review is False

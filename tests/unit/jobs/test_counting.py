@@ -10,7 +10,9 @@ from jobs.counting import WAIT_BUCKETS, count_change
 from jobs.model.events import Event
 from jobs.model.record import Reason
 from jobs.model.review import Action
+from jobs.model.spec import JobKind, JobSpec
 from jobs.store import Charge
+from jobs.store.outbox import deliveries_of
 from jobs.transitions import lifecycle
 from jobs.view.stats import render_stats, savings
 
@@ -46,6 +48,16 @@ def test_a_job_is_counted_by_its_outcome():
     counts = count_change(claimed(queued()), failing, events_after_claim(), ())
     assert (counts["ended|failed"], counts["reason|deadline"]) == (1, 1)
     assert not any(name.startswith("success|") for name in counts)
+
+
+def test_an_exercise_of_a_benchmark_counts_apart():
+    exercise = replace(claimed(queued()), spec=JobSpec("x", kind=JobKind.EXERCISE))
+    change = lifecycle.succeed(exercise, NOW, result=RESULT)
+    charge = Charge("c", "executor", "m", 10, 20, "0.5")
+    counts = count_change(exercise, change, events_after_claim(run()), [charge])
+    assert counts.keys() == {"exercised|succeeded", "exercises_cost"}
+    assert render_stats({"2026-11-21": counts}, {})["exercises"] == {"jobs": 1, "cost_usd": "0.5"}
+    assert deliveries_of(change) == ()
 
 
 def test_an_override_is_neither_a_first_try_nor_a_repair():

@@ -9,6 +9,7 @@ from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, re
 
 from jobs.model.record import Cause, Lease, Reason, Status, Wait
 from jobs.model.review import Action
+from jobs.model.spec import JobKind, JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Policy, Refusal
 
@@ -56,6 +57,7 @@ COMMANDS = {
     "fail": lambda r: lifecycle.fail(r, LATER, reason=Reason.INTERNAL, detail="x"),
     "requeue": lambda r: lifecycle.requeue(r, LATER, cause=Cause.STOPPING),
     "retry": lambda r: retried(r, LATER),
+    "rest": lambda r: lifecycle.rest(r, LATER, wait=AWAY, delay_ms=9),
     "expire": lambda r: lifecycle.expire(r, AFTER_LEASE),
     "hint": lambda r: lifecycle.hint(r, AFTER_LEASE),
 }
@@ -70,6 +72,7 @@ LEADS = {
     (Status.RUNNING, "fail"): Status.FAILED,
     (Status.RUNNING, "requeue"): Status.QUEUED,
     (Status.RUNNING, "retry"): Status.QUEUED,
+    (Status.RUNNING, "rest"): Status.QUEUED,
     (Status.RUNNING, "expire"): Status.QUEUED,
     (Status.AWAITING_REVIEW, "decide"): Status.QUEUED,
     (Status.AWAITING_REVIEW, "reject"): Status.FAILED,
@@ -114,6 +117,20 @@ def test_a_claim_raises_the_epoch_and_starts_the_lease():
     assert after.lease.until == after.due_at == LATER + Policy().lease_ms
     again = claimed(lifecycle.requeue(after, LATER + 5, cause=Cause.STOPPING).after, LATER + 10)
     assert (again.epoch, again.started_at, again.claimed_at) == (2, LATER, LATER + 10)
+
+
+def test_a_benchmark_rests_without_events_and_without_tries():
+    """It is claimed again every few seconds, for hours."""
+    benchmark = replace(queued(), spec=JobSpec("x", kind=JobKind.BENCHMARK), retries=2)
+    change = lifecycle.claim(benchmark, NOW, worker="w", policy=Policy())
+    assert [event.kind for event in change.events] == ["started"]
+    change = lifecycle.rest(change.after, LATER, wait=AWAY, delay_ms=2_000)
+    rested = change.after
+    assert (change.events, rested.retries, rested.waits, rested.lease) == ((), 0, AWAY, None)
+    early = lifecycle.claim(rested, LATER + 1_999, worker="w", policy=Policy())
+    assert early.code == "not_due"
+    again = lifecycle.claim(rested, LATER + 2_000, worker="w", policy=Policy())
+    assert (again.events, again.after.epoch) == ((), 2)
 
 
 @pytest.mark.parametrize("command", ["pause", "succeed", "requeue", "expire", "cancel"])
