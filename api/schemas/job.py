@@ -199,11 +199,23 @@ class Route(RoutedData):
     at: Time
 
 
+class StepTime(ResponseModel):
+    """The time of work on a step, without waits for a person or a worker."""
+
+    started_at: Time | None = Field(description="the first start")
+    seconds: float = Field(description="the finished time")
+    since: Time | None = Field(
+        description="the beginning of the present time, which `seconds` does not include; null: "
+        "the job does not work on the step"
+    )
+
+
 class Plan(PlannedData):
-    """The steps and their source; `progress` is the executor's report on each step, null without
-    one."""
+    """The steps and their source; `progress` is the executor's report on each step, and `times` are
+    the times of each step; both null without such a report."""
 
     progress: list[Literal["todo", "begun", "done"]] | None
+    times: list[StepTime] | None
     at: Time
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Self
 
@@ -21,16 +21,15 @@ from cli.output import Screen
 from cli.render.events import file_parts, parts
 from cli.render.evidence import Detail
 from cli.render.texts import printable
+from jobs.view.plan_work import PlanWork
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
     """`cost_usd` is the cost of the calls with a known cost. The other calls are `unpriced` (their
-    price is unknown) or `unreported` (their usage is unknown). `at` are the numbers of the steps in
-    progress, and `steps` is the number of all steps."""
+    price is unknown) or `unreported` (their usage is unknown)."""
 
-    steps: int = 0
-    at: frozenset[int] = frozenset()
+    plan: PlanWork = field(default_factory=PlanWork)
     revision: int = 1
     calls: int = 0
     runs: int = 0
@@ -41,14 +40,12 @@ class Totals:
 
     def after(self, event: ReceivedEvent) -> Totals:
         """The totals with one more event."""
+        plan = self.plan.after(event.kind, event.data, round(event.at.timestamp() * 1000))
+        return replace(self._after(event), plan=plan)
+
+    def _after(self, event: ReceivedEvent) -> Totals:
         data = event.data
         match event.kind:
-            case "planned":
-                return replace(self, steps=len(data["steps"]), at=frozenset())
-            case "step_started":
-                return replace(self, at=self.at | {data["step"]})
-            case "step_finished":
-                return replace(self, at=self.at - {data["step"]})
             case "run_finished":
                 return replace(self, runs=self.runs + 1)
             case "model_called":
@@ -67,9 +64,17 @@ class Totals:
             case "decided" if data["action"] in ("revise", "edit"):
                 return replace(self, revision=self.revision + 1)
             case "begun_anew":
-                return replace(self, steps=0, at=frozenset(), revision=1, runs=0)
+                return replace(self, revision=1, runs=0)
             case _:
                 return self
+
+    def steps_in_progress(self, now: float) -> Iterator[str]:
+        """The steps in progress and the time of each, at the time `now` in seconds since 1970."""
+        steps = self.plan.steps
+        for number, step in enumerate(steps, 1):
+            if step.since is not None:
+                seconds = max(now - step.since / 1000, 0.0) + step.worked_ms / 1000
+                yield f"step {number} of {len(steps)} for {seconds:.0f} s"
 
     def spend(self) -> dict[str, Any]:
         """The spend, as the API has it."""
@@ -201,8 +206,16 @@ class LiveView:
         self.footer.totals = self.footer.totals.after(event)
         if event.final:  # `outcome_parts` shows how the job ended
             return
-        self._screen.parts(parts(event, self._detail))
+        self._screen.parts(parts(self._with_time(event), self._detail))
         self._screen.parts(file_parts(event, self._text_of, self._detail))
+
+    def _with_time(self, event: ReceivedEvent) -> ReceivedEvent:
+        """The end of a step with the `seconds` of work on it."""
+        steps = self.footer.totals.plan.steps
+        if event.kind != "step_finished" or not 1 <= event.data["step"] <= len(steps):
+            return event
+        seconds = steps[event.data["step"] - 1].worked_ms / 1000
+        return replace(event, data={**event.data, "seconds": seconds})
 
 
 class _Footer:
@@ -217,7 +230,7 @@ class _Footer:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         frame = self._spinner.render(console.get_time())
-        line = Text.assemble((str(frame), "cyan"), "  ", (self._totals(), "dim"))
+        line = Text.assemble((str(frame), "cyan"), "  ", (self.totals_text(), "dim"))
         line.no_wrap = True
         line.truncate(options.max_width, overflow="ellipsis")
         yield line
@@ -227,11 +240,11 @@ class _Footer:
         for text in (text for run in self.runs.values() for text in run.render_lines()):
             yield Text(f"   {text}", "dim", no_wrap=True, overflow="ellipsis")
 
-    def _totals(self) -> str:
+    def totals_text(self) -> str:
+        """Time, steps in progress, revision, and spend."""
         totals = self.totals
         texts = [f"{time.monotonic() - self._started_at:.0f} s"]
-        if totals.at:
-            texts.append(f"step {', '.join(map(str, sorted(totals.at)))} of {totals.steps}")
+        texts += totals.steps_in_progress(time.time())
         if totals.revision > 1:
             texts.append(f"revision {totals.revision}")
         if totals.tokens or totals.unreported:

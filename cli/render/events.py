@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from api.http.foreign_text import first_line, signature, visible_path
@@ -71,9 +72,19 @@ def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     author = {"model": "", "caller": " (yours)", "default": " (the default plan)"}
     yield Line("plan", f"{plural(len(data['steps']), 'step')}{author.get(data['source'], '')}")
     steps = tuple(printable(step) for step in data["steps"])
-    yield Steps(steps, tuple(data.get("progress") or ()))
+    times = tuple(map(_step_time, data.get("times") or ()))
+    yield Steps(steps, tuple(data.get("progress") or ()), times)
     if data["note"]:
         yield Line("note", printable(data["note"]), Tone.WARN)
+
+
+def _step_time(time: Data) -> str:
+    """The time of work on a step; '' before its start."""
+    seconds = float(time["seconds"])
+    if time["since"]:
+        elapsed = datetime.now(UTC) - datetime.fromisoformat(time["since"])
+        seconds += max(elapsed.total_seconds(), 0.0)
+    return duration(seconds) if time["started_at"] else ""
 
 
 def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -167,7 +178,9 @@ def _subject_parts(data: Data) -> Iterator[Part]:
 
 def _step(word: str) -> Callable[[Data, Detail], Iterator[Part]]:
     def draw(data: Data, _detail: Detail) -> Iterator[Part]:
-        yield Line("step", f"{data['step']} {word}", Tone.QUIET)
+        seconds = data.get("seconds")  # not of the event: `LiveView` adds it
+        time = "" if seconds is None else f", {duration(seconds)}"
+        yield Line("step", f"{data['step']} {word}{time}", Tone.QUIET)
 
     return draw
 

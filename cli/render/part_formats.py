@@ -67,8 +67,9 @@ def _steps(part: Steps) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="dim")
     grid.add_column(overflow="fold")
-    for number, (item, state) in enumerate(part.with_states, 1):
-        grid.add_row(_STEP_MARKS.get(state, Text(f"{number}.")), Text(item))
+    for number, (item, state, time) in enumerate(part.rows, 1):
+        text = Text.assemble(item, (f"  {time}", "dim") if time else "")
+        grid.add_row(_STEP_MARKS.get(state, Text(f"{number}.")), text)
     return grid
 
 
@@ -98,7 +99,7 @@ def inset(content: RenderableType) -> Padding:
 
 
 INDENT = "    "
-_STATES = {"done": " [done]", "begun": " [begun]"}
+_STATES = {"done": "done", "begun": "begun"}
 
 
 def plain_lines(part: Part) -> Iterator[str]:
@@ -107,8 +108,9 @@ def plain_lines(part: Part) -> Iterator[str]:
         case Line(label, text):
             yield f"{label}: {text}".rstrip() if label else text
         case Steps():
-            for number, (item, state) in enumerate(part.with_states, 1):
-                yield f"{INDENT}{number}. {item}{_STATES.get(state, '')}"
+            for number, (item, state, time) in enumerate(part.rows, 1):
+                notes = ", ".join(filter(None, (_STATES.get(state, ""), time)))
+                yield f"{INDENT}{number}. {item}{f' [{notes}]' if notes else ''}"
         case Code(text) | Prose(text):
             yield from (f"{INDENT}{line}".rstrip() for line in text.split("\n"))
         case Output(text):
@@ -124,7 +126,7 @@ def markdown_lines(part: Part) -> Iterator[str]:
         case Line(label, text):
             yield f"**{label}** {text}".rstrip() if label else text
         case Steps():
-            yield from (f"{number}. {item}" for number, (item, _) in enumerate(part.with_states, 1))
+            yield from (f"{number}. {item}" for number, item in enumerate(part.items, 1))
         case Code(text, language):
             yield from fenced(text, language)
         case Output(text):

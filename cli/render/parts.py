@@ -30,15 +30,19 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A numbered list. `states` has the state of each item (todo, begun, done), if known."""
+    """A numbered list. `states` has the state of each item (todo, begun, done), and `times` has a
+    duration of each item, if known."""
 
     items: tuple[str, ...]
     states: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
 
     @property
-    def with_states(self) -> tuple[tuple[str, str], ...]:
-        """Each item with its state; '' if the state is unknown."""
-        return tuple(zip_longest(self.items, self.states[: len(self.items)], fillvalue=""))
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """Each item with its state and its time; '' for an unknown one."""
+        count = len(self.items)
+        known = self.states[:count], self.times[:count]
+        return tuple(zip_longest(self.items, *known, fillvalue=""))
 
 
 @dataclass(frozen=True, slots=True)

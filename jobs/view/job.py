@@ -20,9 +20,10 @@ from jobs.model.review_digest import digest_review
 from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
 from jobs.transitions.reviews import approvals_needed, offered_actions
+from jobs.view.plan_work import StepWork, work_on_steps
 from jobs.view.queueing import FleetState, explain_queued
 from jobs.view.verdict import verdict_of_review
-from jobs.view.work import list_approvals, list_artifacts, progress_of_steps, read_critique
+from jobs.view.work import list_approvals, list_artifacts, read_critique
 
 _HIDDEN_FIELDS = frozenset({"workspace", "conversation_id"})
 """The fields of a spec that are left out: the job itself shows its files and its conversation."""
@@ -307,12 +308,24 @@ def _all(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
 
 
 def _plan(events: Sequence[Event]) -> dict[str, Any] | None:
-    """The plan, with the progress of its steps if it is known."""
+    """The plan, with the progress and the times of its steps if they are known."""
     plan = _last(events, "planned")
     if plan is None:
         return None
-    progress = progress_of_steps(events)
-    return {**plan, "progress": None if progress is None else list(map(str, progress))}
+    steps = work_on_steps(events)
+    return {
+        **plan,
+        "progress": None if steps is None else [str(step.progress) for step in steps],
+        "times": None if steps is None else list(map(_step_time, steps)),
+    }
+
+
+def _step_time(step: StepWork) -> dict[str, Any]:
+    return {
+        "started_at": None if step.started_at is None else format_time(step.started_at),
+        "seconds": step.worked_ms / 1000,
+        "since": None if step.since is None else format_time(step.since),
+    }
 
 
 def _last(events: Sequence[Event], kind: str) -> dict[str, Any] | None:

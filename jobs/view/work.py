@@ -1,4 +1,4 @@
-"""The work of a job, as its events show it: plan steps, runs, repairs, critiques, artifacts. Pure.
+"""The work of a job, as its events show it: runs, repairs, critiques, artifacts. Pure.
 
 If the job was restarted from its task, only the events since the restart count.
 """
@@ -6,7 +6,6 @@ If the job was restarted from its task, only the events since the restart count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 from jobs.model.events import Event, events_since_restart
@@ -15,31 +14,6 @@ from jobs.model.review import ReviewKind
 
 ARTIFACT_EVENTS = frozenset({"run_finished", "tool_used", "merged"})
 """The kinds of events with artifacts. Files of parallel branches count after their merge."""
-
-
-class Progress(StrEnum):
-    """The state of a step. A step without an event of its end stays `begun`."""
-
-    TODO = "todo"
-    BEGUN = "begun"
-    DONE = "done"
-
-
-_PROGRESS = {"step_started": Progress.BEGUN, "step_finished": Progress.DONE}
-"""The progress of a step, by the kind of the event."""
-
-
-def progress_of_steps(events: Sequence[Event]) -> Sequence[Progress] | None:
-    """The state of each step of the latest plan; None without a plan, or without an event of a
-    step."""
-    steps: list[Progress] = []
-    has_step_event = False
-    for event in events_since_restart(events):
-        if event.kind == "planned":
-            steps, has_step_event = [Progress.TODO] * len(event.data["steps"]), False
-        elif (state := _PROGRESS.get(event.kind)) and 1 <= event.data["step"] <= len(steps):
-            steps[event.data["step"] - 1], has_step_event = state, True
-    return steps if has_step_event else None
 
 
 def list_approvals(events: Sequence[Event]) -> list[Event]:

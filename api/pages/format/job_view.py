@@ -270,11 +270,12 @@ def _revision(job: Mapping[str, Any]) -> int:
 
 
 def plan_steps(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The plan's steps with their states: done, doing, begun, todo or unknown."""
-    plan = job["plan"] or {"steps": [], "progress": None}
+    """The plan's steps with their times and states: done, doing, begun, todo or unknown."""
+    plan = job["plan"] or {"steps": [], "progress": None, "times": None}
     states = plan["progress"] or ["unknown"] * len(plan["steps"])
+    times = map(EventValues, plan["times"] or [{}] * len(plan["steps"]))
     working = job["status"] == "running"
     return [
-        {"text": text, "state": "doing" if working and state == "begun" else state}
-        for text, state in zip(plan["steps"], states, strict=True)
+        {"text": text, "state": "doing" if working and state == "begun" else state, "time": time}
+        for text, state, time in zip(plan["steps"], states, times, strict=True)
     ]

@@ -1,9 +1,9 @@
-"""The live view below the events of a job: the output of runs in progress."""
+"""The live view of a job: the output of runs in progress, and the time of its steps."""
 
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,9 @@ from cli.client.events import ReceivedEvent
 from cli.follow import live_view
 from cli.follow.live_view import LiveView
 from cli.output import Screen
+from cli.render.events import plan_parts
 from cli.render.evidence import Detail
+from cli.render.part_formats import plain_lines
 
 CHUNK = {"call": "r1", "role": "shell", "part": "output", "text": "", "try": 1,
          "command": "pytest -q", "seconds": 4.0}  # fmt: skip
@@ -74,3 +76,44 @@ def test_a_run_whose_worker_is_silent_disappears(
     assert below(view) == ["   13 s  shell: pytest -q"]
     now += 2.0
     assert below(view) == []
+
+
+def at(seconds: float, kind: str, **data: Any) -> ReceivedEvent:
+    return ReceivedEvent(1, datetime.fromtimestamp(seconds, tz=UTC), kind, data)
+
+
+def test_steps_show_their_time_while_and_after_the_job_works_on_them(
+    view: LiveView, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(live_view.time, "time", lambda: 170.0)
+    for event in (
+        at(100, "planned", steps=["a", "b"], source="model", note=None),
+        at(100, "step_started", step=1, revision=1),
+        at(142, "step_finished", step=1, revision=1),
+        at(142, "step_started", step=2, revision=1),
+    ):
+        view.show(event)
+    assert "step: 1 is done, 42.0 s\nstep: 2 begins\n" in capsys.readouterr().out
+    assert "step 2 of 2 for 28 s" in view.footer.totals_text()
+    view.show(at(150, "given_back", **EXAMPLES["given_back"]))
+    assert "step" not in view.footer.totals_text()
+
+
+def test_a_shown_plan_has_the_time_of_each_step() -> None:
+    times = [
+        {"started_at": "1970-01-01T00:00:01Z", "seconds": 90.0, "since": None},
+        {"started_at": None, "seconds": 0.0, "since": None},
+    ]
+    plan = {"steps": ["a", "b"], "source": "model", "note": None}
+    drawn = plan_parts({**plan, "progress": ["done", "todo"], "times": times}, Detail())
+    assert [line for part in drawn for line in plain_lines(part)] == [
+        "plan: 2 steps",
+        "    1. a [done, 1 min 30 s]",
+        "    2. b",
+    ]
+    since = (datetime.now(UTC) - timedelta(seconds=100)).isoformat()
+    going_on = [{"started_at": since, "seconds": 60.0, "since": since}, times[1]]
+    drawn = plan_parts({**plan, "progress": ["begun", "todo"], "times": going_on}, Detail())
+    assert "    1. a [begun, 2 min 4" in "\n".join(
+        line for part in drawn for line in plain_lines(part)
+    )

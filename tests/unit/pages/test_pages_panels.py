@@ -376,3 +376,24 @@ def test_a_running_job_shows_its_activity_and_its_beginning(kind, activity):
     html = panel("strip", running, [Event(1, 5_000, kind, {})])
     assert f'{activity} <time datetime="1970-01-01T00:00:05' in html
     assert activity not in panel("strip", replace(running, status=Status.CANCELLED))
+
+
+def planned_events(*facts):
+    plan = {"steps": ["Write.", "Run.", "Look."], "source": "model", "note": None}
+    rows = [(0, "planned", plan)]
+    rows += [(at, kind, {"step": number, "revision": 1}) for at, kind, number in facts]
+    return [Event(seq, at, kind, data) for seq, (at, kind, data) in enumerate(rows, 1)]
+
+
+def test_the_plan_shows_the_time_of_each_step():
+    steps = ((1_000, "step_started", 1), (43_000, "step_finished", 1), (43_000, "step_started", 2))
+    record = a_record(status=Status.RUNNING, review=None)
+    html = panel("plan", record, planned_events(*steps))
+    first, second, third = html.split("<li")[1:]
+    assert '<span class="quiet small">42.0 s</span>' in first
+    assert 'datetime="1970-01-01T00:00:43.000Z" data-lasts' in second
+    assert "quiet small" not in third
+    again = (*steps, (50_000, "step_started", 1))
+    first = panel("plan", record, planned_events(*again)).split("<li")[1]
+    assert "42.0 s and <time" in first
+    assert "quiet small" not in panel("plan", record, planned_events()).split("<li")[1]
