@@ -166,6 +166,20 @@ FLEET_UNREADABLE = ProblemDefinition(
     "The record fettle:fleet in Redis is damaged. Workers that run keep the last settings, and "
     "others do not start. Delete the key, then start a worker or set the settings again.",
 )
+RULES_CHANGED = ProblemDefinition(
+    "review-rules-changed",
+    409,
+    "Another change of the review rules came first",
+    "A change of the review rules names the digest of the text that it is based on. Read the "
+    "rules, and send the change with the present digest.",
+)
+RULES_UNREADABLE = ProblemDefinition(
+    "review-rules-unreadable",
+    500,
+    "The review rules cannot be read",
+    "The rules that were set at run time are damaged, or a newer release wrote them. No job is "
+    "accepted without its rules: send the rules again, or upgrade this release.",
+)
 TOO_SLOW = ProblemDefinition(
     "body-too-slow",
     408,
@@ -359,6 +373,8 @@ KINDS: Mapping[str, ProblemDefinition] = {
         FLEET_CHANGED,
         REMOVES_JOBS,
         FLEET_UNREADABLE,
+        RULES_CHANGED,
+        RULES_UNREADABLE,
         TOO_SLOW,
         TOO_LARGE,
         MEDIA_TYPE_REFUSED,

@@ -47,6 +47,10 @@ SECTIONS = (
             ),
             "watch": ("cli.commands.jobs.reading:watch_command", "Follow a job to its end."),
             "review": ("cli.commands.jobs.review:review_command", "Decide a job's open review."),
+            "claim": (
+                "cli.commands.jobs.lifecycle:claim_command",
+                "Claim, assign or release a job's open review.",
+            ),
             "cancel": ("cli.commands.jobs.lifecycle:cancel_command", "Cancel a job."),
             "delete": (
                 "cli.commands.jobs.lifecycle:delete_command",
@@ -133,11 +137,15 @@ SECTIONS = (
             ),
             "webhooks": (
                 "cli.commands.admin.records:webhooks_command",
-                "List webhook messages that have not arrived.",
+                "Manage the webhooks of tenants; list messages that have not arrived.",
             ),
             "fleet": (
                 "cli.commands.admin.fleet:fleet_command",
                 "Show and change the rules for all workers: leases, retries, retention.",
+            ),
+            "review-rules": (
+                "cli.commands.admin.review_rules:review_rules_command",
+                "Show and change the operator's review rules.",
             ),
             "drain": (
                 "cli.commands.admin.fleet:drain_command",

@@ -1,6 +1,7 @@
-"""The operator's review policy: a TOML file with rules by repository and label.
+"""The operator's review policy: rules by repository and label, as TOML. A file has one part of it,
+and Redis the part that changes at run time.
 
-See ADR 92.
+See ADR 92, 96.
 """
 
 from __future__ import annotations
@@ -58,8 +59,19 @@ class ReviewRule(BaseModel):
         """Whether the rule applies to a job. `repository`: in its canonical form; '': none."""
         if self.labels and set(self.labels).isdisjoint(labels):
             return False
-        in_pattern = (fnmatchcase(repository, pattern) for pattern in self.repositories)
-        return not self.repositories or (bool(repository) and any(in_pattern))
+        return not self.repositories or self.pattern_of(repository) is not None
+
+    def pattern_of(self, repository: str) -> str | None:
+        """The first pattern of the rule that the repository matches."""
+        in_pattern = (name for name in self.repositories if fnmatchcase(repository, name))
+        return next(in_pattern, None) if repository else None
+
+    def condition_of(self, url: str | None, labels: Collection[str]) -> str:
+        """The condition by which the rule applies to a job, for people."""
+        pattern = self.pattern_of(canonical_repository(url) if url else "")
+        label = next((label for label in self.labels if label in labels), None)
+        parts = [f"repository {pattern}"] * bool(pattern) + [f"label {label}"] * bool(label)
+        return " and ".join(parts) or "each job"
 
 
 class ReviewPolicy(BaseModel):
@@ -112,11 +124,27 @@ def read_policy(value: object) -> object:
         return None
     try:
         text = Path(value).read_text(encoding="utf-8")
-        policy = ReviewPolicy.model_validate(tomllib.loads(text), context=value)
-    except ValidationError as error:
-        faults = [(wrong["loc"], _explain(wrong)) for wrong in error.errors()]
     except OSError as error:  # the value may be a secret that was put into the wrong variable
         raise ValueError(f"the file cannot be read ({error.strerror}): name a file") from None
+    except ValueError as error:
+        raise ValueError(f"the file is not valid TOML: {error}") from None
+    try:
+        return parse_policy(text, str(value))
+    except PolicyFaults as error:
+        raise ValueError(f"{value}, {error}") from None
+
+
+class PolicyFaults(ValueError):
+    """Each fault of a policy, with its line."""
+
+
+def parse_policy(text: str, path: str = "") -> ReviewPolicy:
+    """The policy in a TOML text. `path`: of its file. Raises ValueError; with the line of each
+    fault, PolicyFaults."""
+    try:
+        policy = ReviewPolicy.model_validate(tomllib.loads(text), context=path)
+    except ValidationError as error:
+        faults = [(wrong["loc"], _explain(wrong)) for wrong in error.errors()]
     except ValueError as error:
         raise ValueError(f"the file is not valid TOML: {error}") from None
     else:
@@ -124,7 +152,7 @@ def read_policy(value: object) -> object:
         if not faults:
             return policy
     lines = (f"line {_find_line(text, location)}: {fault}" for location, fault in faults)
-    raise ValueError(f"{value}, {'; '.join(lines)}")
+    raise PolicyFaults("; ".join(lines))
 
 
 PolicyField = Annotated[ReviewPolicy | None, NoDecode, BeforeValidator(read_policy)]

@@ -18,6 +18,7 @@ from api.pages.views import (
     live,
     new,
     review,
+    review_rules,
     threads,
 )
 from api.pages.visitor import Reader
@@ -33,7 +34,7 @@ router = APIRouter(include_in_schema=False)
 for part in (jobs, inbox, job, changes, live, review, threads):
     router.include_router(part.router, prefix="/app")
 router.include_router(downloads.router, prefix="/app", dependencies=[Depends(with_session)])
-for part in (new, deployment, benchmarks, admin, audit, sign_in, static):
+for part in (new, deployment, benchmarks, admin, review_rules, audit, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 

@@ -119,6 +119,7 @@ class ReviewRules(ResponseModel):
     """The operator's review rules that apply to the job, as of its submission."""
 
     names: list[str] = Field(description="the names of the rules")
+    conditions: list[str] = Field([], description="for each rule, the condition that the job meets")
     approvers: list[list[str]] = Field(
         description="lists of persons; an approver is on each list. `CODEOWNERS` stands for the "
         "persons who own all changed files"

@@ -32,7 +32,7 @@ from api.submission.job_spec import (
     spending_limit,
     verification_spec,
 )
-from api.submission.review_rules import apply_rules
+from api.submission.review_rules import apply_rules, read_policies
 from api.submission.validation import approver_errors, check_fork, check_job, check_retry
 from jobs.model.credentials import Credential, Signer
 from jobs.model.spec import JobSpec, Repo
@@ -112,7 +112,7 @@ async def submit(
 ) -> Submission:
     """Submit a valid request. `request` and `spec` are of `check`, so the spec has no inputs yet;
     `parts` are the files of the form. Raises RefusedRequest: 404, 422, 429, 503."""
-    spec = _follow_rules(services, caller, spec, request.repo)
+    spec = await _follow_rules(services, caller, spec, request.repo)
     await check_token_limit(services.store, request)
     await _check_admission(services, caller, spec)
     spec, digests = await store_inputs(services, caller, request, spec, parts)
@@ -139,7 +139,7 @@ async def retry(
     defaults = await read_defaults(services)
     spec = retry_spec(request, earlier.spec, services.settings, defaults)
     check_retry(request, spec, services.settings)
-    spec = _follow_rules(services, caller, spec, spec.repo, list_authors(earlier))
+    spec = await _follow_rules(services, caller, spec, spec.repo, list_authors(earlier))
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(await services.operations.retry_as_new_job(job_id, spec, **signature))
     log.info("job retried", job_id=submitted.record.id, retry_of=job_id, new=submitted.is_new)
@@ -160,7 +160,7 @@ async def fork(
     defaults = await read_defaults(services)
     spec = fork_spec(request, original, services.settings, defaults)
     check_fork(request, spec, services.settings)
-    spec = _follow_rules(services, caller, spec, spec.repo, list_authors(original))
+    spec = await _follow_rules(services, caller, spec, spec.repo, list_authors(original))
     await _check_admission(services, caller, spec)
     workspace, digests = await store_start_of_fork(services, original, request.revision)
     spec = replace(spec, workspace=workspace)
@@ -191,7 +191,7 @@ async def rebase(
     if earlier.result is not None and earlier.result.bundle is not None:
         await services.blobs.get(earlier.result.bundle)  # the new job starts from it
     spec = rebase_spec(earlier.spec, services.settings)
-    spec = _follow_rules(services, caller, spec, spec.repo, list_authors(earlier))
+    spec = await _follow_rules(services, caller, spec, spec.repo, list_authors(earlier))
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(await services.operations.rebase_as_new_job(job_id, spec, **signature))
     log.info("job rebased", job_id=submitted.record.id, rebase_of=job_id, new=submitted.is_new)
@@ -240,7 +240,7 @@ async def _check_admission(services: Services, caller: Credential, spec: JobSpec
     await services.admission.check_budget(caller, spending_limit(spec, services.settings))
 
 
-def _follow_rules(
+async def _follow_rules(
     services: Services,
     caller: Credential,
     spec: JobSpec,
@@ -249,6 +249,6 @@ def _follow_rules(
 ) -> JobSpec:
     """The spec with the operator's present review rules. `earlier` are the authors of the job that
     it retries, forks or rebases. Raises RefusedRequest, a 422, if no key could approve the job."""
-    spec = apply_rules(spec, repo.url if repo else None, services.settings.review_policy)
+    spec = apply_rules(spec, repo.url if repo else None, await read_policies(services))
     refuse(approver_errors(spec, caller.signer, earlier))
     return spec

@@ -1,45 +1,72 @@
-"""The operator's review rules in the spec of a new job. Pure.
+"""The operator's review rules: those in force, and their values in the spec of a new job.
 
 A job may be stricter than the rules, never weaker: a weaker value becomes the rules' value.
 
-See ADR 92.
+See ADR 92, 96.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from api import problems
 from api.http.field_errors import refuse
+from api.problems import RefusedRequest
 from api.quantities import plural
 from api.schemas.problem import FieldError
+from api.services import Services
 from jobs.model.people import identity_of
 from jobs.model.spec import CODEOWNERS, JobKind, JobSpec, OnExpiry, ReviewRules
-from settings.review_policy import ReviewPolicy
+from settings.review_policy import ReviewPolicy, parse_policy
 
 
-def apply_rules(spec: JobSpec, url: str | None, policy: ReviewPolicy | None) -> JobSpec:
+async def read_policies(services: Services) -> Sequence[ReviewPolicy]:
+    """The policies in force: the file's, then the policy that was set at run time. Raises
+    RefusedRequest: 500; StoreUnavailable."""
+    of_file, stored = services.settings.review_policy, await services.store.review_rules.read()
+    policies = [of_file] if of_file else []
+    return [*policies, parse_stored(stored.text)] if stored.text else policies
+
+
+def parse_stored(text: str) -> ReviewPolicy:
+    """The policy that was set at run time. Raises RefusedRequest, a 500: no rule is guessed."""
+    try:
+        return parse_policy(text)
+    except ValueError as error:
+        raise RefusedRequest(problems.RULES_UNREADABLE, str(error)) from None
+
+
+def apply_rules(spec: JobSpec, url: str | None, policies: Sequence[ReviewPolicy]) -> JobSpec:
     """The spec with the rules for its labels and its repository, which has this URL. No rule
-    applies to a verification. Raises RefusedRequest, a 422, if by the rules too few persons could
-    approve the job, or if a rule applies to a benchmark: its exercises ask no person."""
-    rules = policy.rules_for(url, spec.labels) if policy else []
-    if policy is None or not rules or spec.kind is JobKind.VERIFICATION:
+    applies to a verification. The groups of the first policy with CODEOWNERS name the owners: a
+    later policy cannot name further persons for a rule of an earlier one. Raises RefusedRequest, a
+    422, if by the rules too few persons could approve the job, or if a rule applies to a benchmark:
+    its exercises ask no person."""
+    matching = [
+        (policy, rule) for policy in policies for rule in policy.rules_for(url, spec.labels)
+    ]
+    rules = [rule for _, rule in matching]
+    if not rules or spec.kind is JobKind.VERIFICATION:
         return replace(spec, review_rules=None)
     if spec.kind is JobKind.BENCHMARK:
         names = ", ".join(repr(rule.name) for rule in rules)
         message = f"review rules apply to these jobs ({names}), and exercises ask no person"
         refuse([FieldError(field="benchmark", message=message)])
-    approvers = tuple(policy.approvers_of(rule) for rule in rules if rule.approvers)
+    approvers = tuple(policy.approvers_of(rule) for policy, rule in matching if rule.approvers)
     if url is None and (CODEOWNERS,) in approvers:
         message = "by a rule, only the owners in CODEOWNERS of a repository approve: name its url"
         refuse([FieldError(field="repo", message=message)])
-    groups = policy.groups.items() if any(CODEOWNERS in names for names in approvers) else ()
+    with_owners = (policy for policy, rule in matching if CODEOWNERS in policy.approvers_of(rule))
+    groups = next((policy.groups for policy in with_owners), {})
     expiries = [rule.expires_seconds for rule in rules if rule.expires_seconds]
     own_expiry = OnExpiry.STAY if spec.on_expiry is OnExpiry.APPROVE else spec.on_expiry
     own_seconds = [spec.review_expires_seconds] if spec.review_expires_seconds else []
     review_rules = ReviewRules(
         names=tuple(rule.name for rule in rules),
+        conditions=tuple(rule.condition_of(url, spec.labels) for rule in rules),
         approvers=approvers,
-        owners={identity_of(name): tuple(persons) for name, persons in groups},
+        owners={identity_of(name): tuple(persons) for name, persons in groups.items()},
         override=all(rule.override for rule in rules),
         remark=any(rule.remark for rule in rules),
     )

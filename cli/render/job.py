@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from api.http.foreign_text import visible_path
@@ -109,7 +110,9 @@ def rule_parts(job: Job) -> Iterator[Part]:
     """The operator's review rules that apply to the job."""
     if rules := job["spec"].get("review_rules"):
         lists = (f"approvers: {', '.join(names)}" for names in rules["approvers"])
-        yield Line("review rule", printable("; ".join((", ".join(rules["names"]), *lists))))
+        conditions = [f" ({text})" for text in rules.get("conditions", ())]
+        names = map("".join, zip_longest(rules["names"], conditions, fillvalue=""))
+        yield Line("review rule", printable("; ".join((", ".join(names), *lists))))
 
 
 def is_of_work(review: Mapping[str, Any] | None) -> bool:

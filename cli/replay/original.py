@@ -31,8 +31,8 @@ ABOUT_TIMES_OF_REVIEWS = {
 OF_JOBS_THAT_ARE_REFUSED = {"max_cost_usd", "max_tokens", "conversation_id", "rebase", "retry_of"}
 """A limit or another job decided the outcome of such a job (`_unfit_reason`), or it had no
 effect."""
-WITH_OTHER_VALUES = {"model", "checks", "repo"}
-"""`fetch_original` sets them: a recording as the model, fetched files, a fixed commit."""
+WITH_OTHER_VALUES = {"model", "role_models", "checks", "repo"}
+"""`fetch_original` sets them: a recording as the only model, fetched files, a fixed commit."""
 NOT_REPEATED = {"deliver", "kind", "fork_of"}
 """A replay delivers nothing, its kind is always a task, and it sends the files of a fork."""
 OMITTED_FIELDS = (

@@ -47,6 +47,8 @@ class EntryKind(StrEnum):
     WEBHOOK_DELETED = "webhook_deleted"
     FLEET_CHANGED = "fleet_changed"
     """The rules for all workers changed. In the log of the operator's tenant."""
+    REVIEW_RULES_CHANGED = "review_rules_changed"
+    """The review rules that change at run time. In the log of the operator's tenant."""
     LINK_CREATED = "sign_in_link_created"
     SIGNED_IN = "signed_in"
     SIGNED_OUT = "signed_out"
@@ -198,6 +200,12 @@ def entry_of_fleet_change(change: FleetChange, person: str) -> NewEntry:
     data = {"version": change.version, "values": change.values}
     actor = Actor(change.by, change.key_id, person)
     return NewEntry(OPERATOR, EntryKind.FLEET_CHANGED, actor, data)
+
+
+def entry_of_review_rules(before: str, digest: str, actor: Actor) -> NewEntry:
+    """The entry of a change of the review rules: the digests of both texts; '': no rules."""
+    data = {"before": before, "digest": digest}
+    return NewEntry(OPERATOR, EntryKind.REVIEW_RULES_CHANGED, actor, data)
 
 
 def _name_key(key: Credential) -> dict[str, Any]:

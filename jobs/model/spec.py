@@ -211,6 +211,8 @@ class ReviewRules:
     """Whether a person may approve against the evidence."""
     remark: bool = False
     """Whether each approval needs a remark."""
+    conditions: tuple[str, ...] = ()
+    """For each rule, the condition that the job meets, as `repository git.example.org/pay/*`."""
 
     def __str__(self) -> str:
         """`the rule 'payments'`."""

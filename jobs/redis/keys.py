@@ -57,6 +57,7 @@ fettle:worker:{id}          string  a worker's announcement; expires
 fettle:drain:{id}           string  a request to this worker to drain; expires
 fettle:workers              zset    workers, by their last announcement
 fettle:fleet                string  the rules for all workers, and who changed them
+fettle:review_rules         hash    the review rules that were set at run time, and who set them
 fettle:key:{digest}         hash    an API key
 fettle:keys                 hash    the id of each key -> its digest
 fettle:key-names            hash    tenant:name of the keys that are not revoked -> id
@@ -93,6 +94,7 @@ CHANGES = PREFIX + "changes"
 UNFINISHED = PREFIX + "unfinished"
 WORKERS = PREFIX + "workers"
 FLEET = PREFIX + "fleet"
+REVIEW_RULES = PREFIX + "review_rules"
 CAPABILITIES = PREFIX + "capabilities"
 TENANTS = PREFIX + "tenants"
 DELIVERIES = PREFIX + "deliveries"

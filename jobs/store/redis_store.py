@@ -13,6 +13,7 @@ from jobs.store.fleet import CapabilityRecords, FleetStore, LeaderLock, WorkerRe
 from jobs.store.listing import Listing
 from jobs.store.outbox import Outbox
 from jobs.store.records import Records
+from jobs.store.review_rules import ReviewRulesStore
 from jobs.store.spending import Budgets, DayCounts
 from jobs.store.webhooks import Webhooks
 
@@ -36,6 +37,7 @@ class RedisStore(Records, EventLog, Listing, WorkerRegistry):
         self.webhooks = Webhooks(redis)
         self.leader = LeaderLock(redis)
         self.fleet = FleetStore(redis)
+        self.review_rules = ReviewRulesStore(redis, self._commit)
         self.capabilities = CapabilityRecords(redis)
         self.tokens = TokenChannel(redis, self.listener)
         self.rpc = WorkerRpc(redis, self.listener)

@@ -1,9 +1,9 @@
-"""`fettle decisions` and `fettle webhooks`: the record of decisions, and the webhook's outbox."""
+"""`fettle decisions` and `fettle webhooks`: the record of decisions, webhooks and their outbox."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -12,6 +12,7 @@ from api.quantities import plural
 from cli.context import open_service
 from cli.output import Screen, print_json
 from cli.render.texts import printable
+from settings.webhooks import WebhookFormat
 
 AT_ONCE = 1_000
 
@@ -44,7 +45,63 @@ def decisions_command(
 
 @click.group()
 def webhooks_command() -> None:
-    """Show the webhook's outbox. Needs an operator's key: scope `admin`, tenant `default`."""
+    """Add, show and delete the webhooks of a tenant: needs a key with the scope `admin`. Show
+    messages that have not arrived: needs an operator's key (scope `admin`, tenant `default`)."""
+
+
+@webhooks_command.command("show")
+@click.argument("tenant")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def show(flags: Mapping[str, Any], /, tenant: str, *, as_json: bool) -> None:
+    """Show the webhooks of TENANT, without their secrets."""
+    with open_service(flags) as service:
+        webhooks = service.tenant_webhooks(tenant)
+    if as_json:
+        print_json({"webhooks": webhooks})
+        return
+    rows = (
+        (
+            *(hook[name] for name in ("id", "address", "format")),
+            ", ".join(hook["labels"]) or "all",
+            ", ".join(hook["events"]) or "all",
+        )
+        for hook in webhooks
+    )
+    Screen().rows(("ID", "ADDRESS", "FORMAT", "LABELS", "MESSAGES"), rows)
+
+
+@webhooks_command.command()
+@click.argument("tenant")
+@click.argument("url")
+@click.option("--format", type=click.Choice(get_args(WebhookFormat)), default="generic")
+@click.option("--label", "labels", multiple=True, help="Only jobs with one of these labels.")
+@click.option("--event", "events", multiple=True, help="Only messages of one of these types.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def add(flags: Mapping[str, Any], /, tenant: str, *, as_json: bool, **request: Any) -> None:
+    """Send messages about the jobs of TENANT to URL. The secret that signs them is shown this
+    once."""
+    with open_service(flags) as service:
+        webhook = service.add_webhook(tenant, request)
+    if as_json:
+        print_json(webhook)
+        return
+    screen = Screen()
+    screen.line("webhook", f"{webhook['id']}, {webhook['format']}, to {webhook['address']}")
+    if webhook.get("secret"):
+        screen.line("secret", webhook["secret"])
+
+
+@webhooks_command.command()
+@click.argument("tenant")
+@click.argument("webhook_id", metavar="ID")
+@click.pass_obj
+def delete(flags: Mapping[str, Any], /, tenant: str, webhook_id: str) -> None:
+    """Delete the webhook ID of TENANT at once, with its messages that have not arrived."""
+    with open_service(flags) as service:
+        service.delete_webhook(tenant, webhook_id)
+    Screen().line("deleted", webhook_id)
 
 
 @webhooks_command.command("list")

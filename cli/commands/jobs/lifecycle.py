@@ -1,4 +1,4 @@
-"""`fettle cancel`, `delete`, `retry`, `rebase`: commands that end jobs, and that continue them."""
+"""`fettle claim`, `cancel`, `delete`, `retry`, `rebase`: commands about jobs that exist."""
 
 from __future__ import annotations
 
@@ -33,6 +33,25 @@ def cancel_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> N
         print_json(job)
     else:
         Screen().line("cancelled", job_id)
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.option("--assign", "assignee", metavar="PERSON", default="me", help="Assign it to PERSON.")
+@click.option("--release", "assignee", flag_value="", help="No person looks after it any more.")
+@click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
+@click.pass_obj
+def claim_command(flags: Mapping[str, Any], job_id: str, *, assignee: str, as_json: bool) -> None:
+    """Claim the open review of the job ID: others see your name in their inbox.
+
+    It is no lock: any reviewer may decide.
+    """
+    with open_service(flags) as service:
+        job = service.claim(job_id, assignee)
+    if as_json:
+        print_json(job)
+    else:
+        Screen().line("claimed" if assignee else "released", job_id)
 
 
 @click.command()

@@ -32,4 +32,5 @@ class MeasurementRequest:
             "repair": self.repair,
             "max_revisions": self.max_revisions if self.repair else 1,
             "labels": [LABEL],
+            "review": False,
         }

@@ -494,7 +494,11 @@ async def test_a_review_rule_is_shown_enforced_and_on_record(redis_url, tmp_path
         assert "by the rule 'payments', other persons" in (await refusal_of(first_key))[1]
         unreviewed = await front.job(await front.submit(by=ada, **labels))
         assert unreviewed["spec"]["review"]
-        rules = {"names": ["payments"], "approvers": [["Grace Hopper"]]}
+        rules = {
+            "names": ["payments"],
+            "conditions": ["label payments"],
+            "approvers": [["Grace Hopper"]],
+        }
         assert unreviewed["spec"]["review_rules"] == {**rules, "override": False, "remark": True}
         red = await front.paused(by=ada, succeeded=False, **labels)
         body = {**approval, "override": True}

@@ -10,6 +10,7 @@ import pytest
 from support.pages.api_front import settings_for, started
 from support.pages.pages_browser import form_token, visiting
 
+from jobs.redis.keys import REVIEW_RULES
 from settings.starting.provenance import Setting
 
 
@@ -77,6 +78,41 @@ async def test_a_form_without_its_token_changes_nothing(front):
         sent = await visit.http.post("/app/access/keys", data={"name": "ada", "scopes": "read"})
         assert sent.status_code == 403
     assert len((await front.client.get("/keys")).json()["keys"]) == 1
+
+
+RULES = '[[rule]]\nname = "{}"\nlabels = ["risk"]\napprovals = 2\n'
+SENTENCE = "Jobs with the label risk need 2 approvals by any person who is not an author."
+
+
+async def test_the_operator_previews_and_changes_review_rules(front):
+    async with visiting(front.app) as visit:
+        page = (await visit.get("/app/review-rules")).text
+        assert ("No rule: " in page, SENTENCE in page) == (True, False)
+        form = {"text": RULES.format("risky").replace("\n", "\r\n"), "digest": ""}
+        preview = await post(visit, "/app/review-rules", **form, dry_run="true")
+        assert (preview.status_code, "Preview" in preview.text) == (200, True)
+        assert SENTENCE in preview.text
+        assert (await front.client.get("/review-rules")).json()["rules"] == []
+        wrong = {**form, "text": form["text"].replace("= 2", "= 7")}
+        refused = await post(visit, "/app/review-rules", **wrong)
+        assert (refused.status_code, "line 4: approvals" in refused.text) == (422, True)
+        assert "approvals = 7" in refused.text, "the text is not lost"
+        saved = await post(visit, "/app/review-rules", **form)
+        assert (saved.status_code, saved.headers["location"]) == (303, "/app/review-rules")
+        page = (await visit.get("/app/review-rules")).text
+        assert (SENTENCE in page, "this page" in page) == (True, True)
+        stale = await post(visit, "/app/review-rules", text=RULES.format("mine"), digest="")
+        assert (stale.status_code, SENTENCE in stale.text) == (409, True)
+        for name in ("mine", "risky"):
+            assert f"name = &#34;{name}&#34;" in stale.text
+        await front.services.store.redis.hset(REVIEW_RULES, "text", "x = 1")
+        damaged = await visit.get("/app/review-rules")
+        assert (damaged.status_code, "x = 1" in damaged.text) == (500, True)
+        digest = re.search(r'name="digest" value="(\w+)"', damaged.text)[1]
+        assert (await post(visit, "/app/review-rules", text="", digest=digest)).is_redirect
+    async with visiting(front.app, await front.key("admin", name="a", tenant="acme")) as visit:
+        assert (await visit.get("/app/review-rules")).status_code == 403
+        assert (await post(visit, "/app/review-rules", **form)).status_code == 403
 
 
 async def answer_one_check(store, listens):

@@ -10,10 +10,11 @@ from api.problems import RefusedRequest
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.submission.job_spec import new_spec, rebase_spec, retry_spec
 from api.submission.review_rules import apply_rules
+from api.submission.rule_sentences import describe_rule
 from api.submission.validation import check_job, check_retry
 from jobs.model.spec import Deliver, JobKind, JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
-from settings.review_policy import ReviewPolicy
+from settings.review_policy import ReviewPolicy, ReviewRule
 
 DEFAULTS = ApiSettings()
 
@@ -143,12 +144,13 @@ POLICY = ReviewPolicy.model_validate(
 
 
 def test_every_matching_rule_applies_and_the_strictest_value_counts() -> None:
-    spec = apply_rules(JobSpec("x", on_expiry=OnExpiry.APPROVE), URL, POLICY)
+    spec = apply_rules(JobSpec("x", on_expiry=OnExpiry.APPROVE), URL, [POLICY])
     assert (spec.review, spec.approvals) == (True, 2)
     assert (spec.review_expires_seconds, spec.on_expiry) == (3600, OnExpiry.REJECT)
     rules = spec.review_rules
     assert rules is not None
     assert rules.names == ("all", "payments")
+    assert rules.conditions == ("each job", "repository git.example.org/payments/*")
     assert rules.approvers == (("Ada", "Grace", "CODEOWNERS"),)
     assert rules.owners == {"leads": ("Ada", "Grace"), "@pay": ("Bob",)}
     assert (rules.override, rules.remark) == (False, True)
@@ -156,21 +158,21 @@ def test_every_matching_rule_applies_and_the_strictest_value_counts() -> None:
 
 def test_a_job_may_be_stricter_than_the_rules_and_no_retry_weaker() -> None:
     strict = JobSpec("x", review=True, approvals=2, review_expires_seconds=60)
-    spec = apply_rules(strict, None, POLICY)
+    spec = apply_rules(strict, None, [POLICY])
     assert (spec.approvals, spec.review_expires_seconds) == (2, 60)
     assert spec.review_rules is not None
     assert spec.review_rules.owners == {}
     weakened = retried(spec, DEFAULTS, review=False)
-    assert apply_rules(weakened, None, POLICY).review
-    assert apply_rules(spec, None, None).review_rules is None
+    assert apply_rules(weakened, None, [POLICY]).review
+    assert apply_rules(spec, None, []).review_rules is None
 
 
 def test_a_job_that_no_person_could_approve_is_refused() -> None:
     labelled = JobSpec("x", labels=("owned",))
     with pytest.raises(RefusedRequest) as refused:
-        apply_rules(labelled, None, POLICY)
+        apply_rules(labelled, None, [POLICY])
     assert [error.field for error in refused.value.more["errors"]] == ["repo"]
-    assert apply_rules(labelled, URL, POLICY).review_rules is not None
+    assert apply_rules(labelled, URL, [POLICY]).review_rules is not None
 
 
 def test_a_job_with_fewer_approvers_than_approvals_is_refused() -> None:
@@ -184,7 +186,7 @@ def test_a_job_with_fewer_approvers_than_approvals_is_refused() -> None:
     def errors(*labels: str, approvals: int = 1) -> list[str]:
         spec = JobSpec("x", labels=labels, approvals=approvals)
         try:
-            apply_rules(spec, None, policy)
+            apply_rules(spec, None, [policy])
         except RefusedRequest as refused:
             return [f"{error.field}: {error.message}" for error in refused.more["errors"]]
         return []
@@ -196,9 +198,47 @@ def test_a_job_with_fewer_approvers_than_approvals_is_refused() -> None:
     assert "1 person may approve the job, which needs 2 approvals" in one_person
 
 
+def test_a_later_policy_only_adds_demands() -> None:
+    rules = [
+        {"name": "risk", "labels": ["risk"], "approvers": ["group:leads"], "approvals": 2},
+        {"name": "eve", "approvers": ["Ada", "Grace", "Eve", "CODEOWNERS"]},
+    ]
+    groups = {"leads": ["Ada", "Eve", "Grace"], "@pay": ["Eve"], "@new": ["Eve"]}
+    added = ReviewPolicy.model_validate({"groups": groups, "rule": rules})
+    spec = apply_rules(JobSpec("x", labels=("low", "risk")), URL, [POLICY, added])
+    in_force = spec.review_rules
+    assert in_force is not None
+    assert in_force.names == ("all", "payments", "risk", "eve")
+    assert in_force.conditions[2:] == ("label risk", "each job")
+    assert (spec.approvals, in_force.override, in_force.remark) == (2, False, True)
+    first, *_ = in_force.approvers
+    assert first == ("Ada", "Grace", "CODEOWNERS"), "a group of the same name changes no rule"
+    assert in_force.owners == {"leads": ("Ada", "Grace"), "@pay": ("Bob",)}
+    alone = apply_rules(JobSpec("x"), URL, [added]).review_rules
+    assert alone is not None
+    assert alone.owners["@pay"] == ("Eve",)
+
+
+def test_a_rule_is_described_in_plain_english() -> None:
+    all_jobs, payments, owners = (describe_rule(rule, POLICY) for rule in POLICY.rule)
+    assert all_jobs == (
+        "Each job needs 1 approval by any person who is not an author. Each approval needs a "
+        "remark. A review without a decision is rejected after 1h."
+    )
+    assert payments == (
+        "Jobs on git.example.org/payments/* need 2 approvals by the group leads (Ada, Grace) or a "
+        "person who owns all changed files (CODEOWNERS). No person can approve against the "
+        "evidence."
+    )
+    assert owners.startswith("Jobs with the label owned need 1 approval by a person who owns")
+    rule = ReviewRule(name="r", repositories=["a.org/x", "b.org/*"], labels=["l", "m", "n"])
+    start = "Jobs on a.org/x or b.org/* with the label l, m or n need 1 approval"
+    assert describe_rule(rule, POLICY).startswith(start)
+
+
 def test_no_rule_applies_to_a_verification() -> None:
     spec = JobSpec("x", kind=JobKind.VERIFICATION)
-    assert apply_rules(spec, None, POLICY) == spec
+    assert apply_rules(spec, None, [POLICY]) == spec
 
 
 def test_no_benchmark_is_accepted_to_which_a_rule_applies() -> None:
@@ -207,6 +247,6 @@ def test_no_benchmark_is_accepted_to_which_a_rule_applies() -> None:
     policy = ReviewPolicy.model_validate({"rule": [rule]})
     benchmark = JobSpec("x", kind=JobKind.BENCHMARK, labels=("measured",))
     with pytest.raises(RefusedRequest) as refused:
-        apply_rules(benchmark, None, policy)
+        apply_rules(benchmark, None, [policy])
     assert [error.field for error in refused.value.more["errors"]] == ["benchmark"]
-    assert apply_rules(replace(benchmark, labels=()), None, policy).review is False
+    assert apply_rules(replace(benchmark, labels=()), None, [policy]).review is False

@@ -695,6 +695,57 @@ def test_a_default_that_no_job_has_is_bad_usage(fettle, tiny, pair, text):
     assert (code, tiny.requests, text in err) == (2, [], True)
 
 
+REVIEW_RULES = {
+    "rules": [{"name": "pay", "source": "file", "sentence": "Each job needs 1 approval."}],
+    "file": "/etc/review.toml",
+    "text": "# none yet\n",
+    "digest": "d1",
+}
+
+
+def test_review_rules_are_shown_and_changed(fettle, tiny, tmp_path):
+    tiny.on("GET /review-rules", Answer(200, REVIEW_RULES))
+    tiny.on("PUT /review-rules", Answer(200, REVIEW_RULES))
+    code, out, _ = fettle("review-rules", "show")
+    assert (code, "pay\tfile\tEach job needs 1 approval.\n" in out) == (0, True)
+    assert fettle("review-rules", "show", "--text")[1] == REVIEW_RULES["text"]
+    (tmp_path / "rules.toml").write_text("[[rule]]\n")
+    for more, dry_run in (([], False), (["--dry-run"], True)):
+        code, out, _ = fettle("review-rules", "set", str(tmp_path / "rules.toml"), *more)
+        assert (code, "Each job needs" in out) == (0, True)
+        sent = {"text": "[[rule]]\n", "digest": "d1", "dry_run": dry_run}
+        assert tiny.requests[-1].body == sent
+
+
+def test_a_review_is_claimed_assigned_and_released(fettle, tiny):
+    tiny.on("POST /jobs/j1/review/claim", Answer(200, {"id": "j1", "status": "awaiting_review"}))
+    for more, assignee in (((), "me"), (("--assign", "Ada"), "Ada"), (("--release",), "")):
+        code, _, err = fettle("claim", "j1", *more)
+        assert (code, tiny.requests[-1].body) == (0, {"assignee": assignee}), err
+    assert json.loads(fettle("claim", "j1", "--json")[1])["id"] == "j1"
+
+
+def test_webhooks_of_a_tenant_are_added_shown_and_deleted(fettle, tiny):
+    webhook = {"id": "w1", "address": "https://a.org", "format": "slack", "labels": ["pay"]}
+    webhook |= {"events": [], "secret": "whsec_1"}
+    tiny.on("POST /tenants/acme/webhooks", Answer(201, webhook))
+    tiny.on("GET /tenants/acme/webhooks", Answer(200, {"webhooks": [{**webhook, "secret": None}]}))
+    tiny.on("DELETE /tenants/acme/webhooks/w1", Answer(204, ""))
+    options = ("--format", "slack", "--label", "pay", "--event", "job.finished")
+    code, out, _ = fettle("webhooks", "add", "acme", "https://a.org/x", *options)
+    assert (code, "w1" in out, "whsec_1" in out) == (0, True, True)
+    assert tiny.requests[-1].body == {
+        "url": "https://a.org/x",
+        "format": "slack",
+        "labels": ["pay"],
+        "events": ["job.finished"],
+    }
+    code, out, _ = fettle("webhooks", "show", "acme")
+    assert (code, "w1\thttps://a.org\tslack\tpay\tall\n" in out) == (0, True)
+    assert fettle("webhooks", "delete", "acme", "w1")[0] == 0
+    assert tiny.requests[-1].method == "DELETE"
+
+
 @pytest.mark.parametrize("pair", ["retention_days", "=3", "retries=many", "retries=nan"])
 def test_a_rule_without_a_number_is_bad_usage(fettle, tiny, pair):
     code, _, err = fettle("fleet", "set", pair)

@@ -115,13 +115,15 @@ def test_the_critic_is_offered_only_if_it_may_decide(approvals, delivers, person
     ],
 )
 def test_a_review_rule_is_named_before_the_click(by, unproven, reason):
-    rules = ReviewRules(("payments",), (("ada",),), override=False, remark=True)
+    rules = ReviewRules(
+        ("payments",), (("ada",),), override=False, remark=True, conditions=("label pay",)
+    )
     record = a_record([a_run()])
     payload = {**record.review.payload, "unproven": unproven}
     review = replace(record.review, payload=payload)
     record = replace(record, spec=replace(record.spec, review_rules=rules), review=review)
     html = panel("strip", record, by=by)
-    assert "review rule: payments" in html
+    assert "review rule: payments (label pay)" in html
     assert (reason in unescape(html), 'id="approve"' in html) == (True, not reason)
     required = '<textarea id="approve-feedback" name="feedback" rows="3" maxlength="20000" required'
     assert (required in html) == (not reason)
