@@ -85,6 +85,9 @@ def job_parts(
         yield Line("repository", printable(", ".join(filter(None, repository))))
     if rebase := job["spec"].get("rebase"):
         yield Line("rebase of", rebase["job_id"], Tone.QUIET)
+    elif start := job.get("continues"):
+        branch = f", on the branch {printable(start['branch'])}" if start["branch"] else ""
+        yield Line("goes on from", f"{start['job_id']}{branch}", Tone.QUIET)
     if deliver := job["spec"].get("deliver"):
         request = " and a pull request" if deliver["pull_request"] else ""
         yield Line("delivers", f"a branch{request}, once it is approved", Tone.QUIET)

@@ -133,9 +133,9 @@ async def test_the_thread_of_a_repository_shows_its_branch_and_where_each_job_st
         assert html.index('aaaaaaaaaaaa <a href="#job-') < html.index('999999999999 <a href="#job-')
         assert (
             f"Started from commit aaaaaaaaaaaa of the branch fettle/&lt;b&gt; with the change of "
-            f'job <a href="/app/jobs/{first}">{first}</a></p>'
+            f'job <a href="/app/jobs/{first}">{first}</a>. '
+            "Pushed commit 999999999999 to fettle/&lt;b&gt;</p>"
         ) in html
-        assert html.count('<p class="delivered">Pushed as fettle/&lt;b&gt;, commit ') == 2
         assert "It goes on from the last approved change of this conversation, with" in html
         page = (await visit.get(f"/app/jobs/{second}")).text
         assert f'<dt>Goes on from</dt><dd><a href="/app/jobs/{first}">' in page

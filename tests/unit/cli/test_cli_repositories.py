@@ -122,6 +122,12 @@ def test_a_follow_up_sends_only_what_differs_from_its_conversation(fettle, finis
     assert (code, "leave out --no-branch" in err) == (2, True)
 
 
+def test_show_names_the_job_and_the_branch_that_a_follow_up_goes_on_from(fettle, tiny):
+    start = {"job_id": "j0", "branch": "fettle/j0", "target": "c" * 40, "merged": False}
+    tiny.on("GET /jobs/j1", Answer(200, job(continues={**start, "conflicts": []})))
+    assert "goes on from: j0, on the branch fettle/j0\n" in fettle("show", "j1")[1]
+
+
 def test_the_destination_of_a_delivered_change_is_shown(fettle, tiny):
     done = {"branch": "fettle/j1", "commit": "c" * 40, "base": "main", "base_moved": True}
     done |= {"pull_request": "https://git.example.org/team/app/pull/7", "note": "main has moved"}
