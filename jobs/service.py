@@ -259,10 +259,12 @@ class Operations:
         return [child.id for page in pages for child in page.records]
 
     async def relabel(
-        self, job_id: str, labels: Sequence[str], actor: Actor
+        self, job_id: str, change: Callable[[Sequence[str]], Sequence[str]], actor: Actor
     ) -> JobRecord | Refusal:
-        """Replace the labels of a job, in any state."""
+        """Replace the labels of a job, in any state, by those that `change` makes of its present
+        labels. If the job changes in between, `change` is called again."""
         while (loaded := await self.store.load(job_id)) is not None:
+            labels = change(loaded.record.spec.labels)
             if (changed := await self.store.relabel(loaded.record, labels, actor)) is not None:
                 return changed
         return UNKNOWN

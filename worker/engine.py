@@ -28,10 +28,11 @@ from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
 from worker.background.announcement import announcement
 from worker.background.audit import AuditWork, audit_work, seal_forever
+from worker.background.courier import send_forever
 from worker.background.fleet import RulesInForce, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
-from worker.background.periodic import index_forever, remove_forever, send_forever, sweep_forever
+from worker.background.periodic import index_forever, remove_forever, sweep_forever
 from worker.context import WorkerContext, build_context
 from worker.egress.webhooks import sender
 from worker.failures import abort_if_exhausted

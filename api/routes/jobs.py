@@ -6,7 +6,7 @@ See ADR 32.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import structlog
@@ -209,16 +209,20 @@ async def change(
     """Replace the labels of a job in any state. The audit log keeps the change. Review rules that
     applied to the job when it was submitted still apply."""
     body, _ = await read_json(request, LabelsRequest, services.settings)
-    return receipt(await relabel(services, caller, job_id, body), 200)
+    return receipt(await relabel(services, caller, job_id, lambda _: body), 200)
 
 
 async def relabel(
-    services: Services, caller: Credential, job_id: str, body: LabelsRequest
+    services: Services,
+    caller: Credential,
+    job_id: str,
+    change: Callable[[Sequence[str]], LabelsRequest],
 ) -> JobRecord:
-    """Replace the labels of a job. Raises RefusedRequest: 404."""
+    """Replace the labels of a job by those that `change` makes of its present labels. Raises
+    RefusedRequest, a 404, and the errors of `change`."""
     await find_job(services, caller, job_id)
     changed = await services.operations.relabel(
-        job_id, list(dict.fromkeys(body.labels)), Actor.of(caller)
+        job_id, lambda labels: list(dict.fromkeys(change(labels).labels)), Actor.of(caller)
     )
     if isinstance(changed, Refusal):
         raise from_refusal(changed)

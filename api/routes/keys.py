@@ -24,6 +24,7 @@ from api.pages.session import LINK_SECONDS
 from api.problems import RefusedRequest
 from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInLink, SpentToday
 from api.services import Services, ServicesDep
+from api.submission.decisions import release_claims
 from jobs.audit.entries import Actor, EntryKind, NewEntry
 from jobs.budgets import Amount, format_dollars
 from jobs.model.credentials import (
@@ -149,9 +150,12 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
     responses=responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
 )
 async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
-    """Revoke a key at once. Revoking it again does nothing."""
-    await _governed(key_id, services, caller)
-    await services.credentials.revoke(key_id, await services.store.now(), Actor.of(caller))
+    """Revoke a key at once. Revoking it again does nothing. If the person of the key has no other
+    key to review with, the open reviews that the person has claimed are released."""
+    key = await _governed(key_id, services, caller)
+    actor = Actor.of(caller)
+    await services.credentials.revoke(key_id, await services.store.now(), actor)
+    await release_claims(services, key, actor)
     log.info("key revoked", key=key_id)
     return Response(status_code=204)
 

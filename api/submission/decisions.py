@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import structlog
 
 from api import problems
-from api.auth.caller import keys_of_same_person
+from api.auth.caller import configured_key, keys_of_same_person
 from api.changes import load_changes
 from api.http.field_errors import MAX_MESSAGE_CHARACTERS, refuse
 from api.problems import RefusedRequest
@@ -30,6 +31,7 @@ from jobs.store import Loaded
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import patch as patches
 from jobs.view.comments import add_excerpt
+from jobs.view.inbox import Order
 from jobs.view.patch import PatchFile
 
 log = structlog.get_logger(__name__)
@@ -69,11 +71,7 @@ async def claim_review(
     services: Services, caller: Credential, job_id: str, request: ClaimRequest
 ) -> JobRecord:
     """Assign the open review to a person, or release it. Raises RefusedRequest: 409, 422."""
-    persons = {
-        identity_of(key.person): key.person
-        for key in (await services.credentials.ring()).keys
-        if key.tenant == caller.tenant and key.may(Scope.REVIEW)
-    }
+    persons = await _find_reviewers(services, caller.tenant)
     persons |= {"": "", "me": caller.person, identity_of(caller.person): caller.person}
     assignee = persons.get(identity_of(request.assignee))
     if assignee is None:
@@ -83,6 +81,27 @@ async def claim_review(
     if isinstance(claimed, Refusal):
         raise from_refusal(claimed)
     return claimed
+
+
+async def release_claims(services: Services, key: Credential, actor: Actor) -> None:
+    """Release the open reviews that the person of a revoked key has claimed, if the person has no
+    other key to review with."""
+    if identity_of(key.person) in await _find_reviewers(services, key.tenant):
+        return
+    claimed, _, _ = await services.store.inbox(key.tenant, (), Order.WAIT, key.person)
+    for review in claimed:
+        await services.operations.assign(review.job_id, "", actor)
+
+
+async def _find_reviewers(services: Services, tenant: str) -> dict[str, str]:
+    """The persons of the tenant with a valid key that may review, by their identity."""
+    all_keys, now = await asyncio.gather(services.credentials.list_all(), services.store.now())
+    first = configured_key(services.settings)
+    return {
+        identity_of(key.person): key.person
+        for key in (*all_keys, *([first] if first else ()))
+        if key.tenant == tenant and key.is_valid(now) and key.may(Scope.REVIEW)
+    }
 
 
 def _check(request: ReviewRequest, review: Review, record: JobRecord, services: Services) -> None:

@@ -6,6 +6,7 @@ See ADR 31.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -262,6 +263,17 @@ class Listing(Clock):
             pipe.zrange(listing, offset, last, desc=not oldest_first)
             total, ids = await await_redis(pipe.execute())
         return total, [job_id.decode() for job_id in ids[:limit]]
+
+    async def newest_repositories(self, tenant: str, limit: int) -> list[str]:
+        """The URLs of the repositories of a tenant's newest `limit` tasks, each once. Only the
+        specs of these tasks are read."""
+        _, ids = await self._slice(keys.listing(tenant), limit, 0, oldest_first=False)
+        async with self.redis.pipeline(transaction=False) as pipe:
+            for job_id in ids:
+                pipe.hget(JobKeys(job_id).record, "spec")
+            specs = [json.loads(spec) for spec in await await_redis(pipe.execute()) if spec]
+        urls = (spec["repo"].get("url") for spec in specs if spec.get("repo"))
+        return list(dict.fromkeys(url for url in urls if url))
 
     async def changes(self, tenant: str) -> int:
         """How often a tenant's jobs were added, changed or removed. While the number is the same, a

@@ -13,6 +13,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from redis.asyncio import Redis
@@ -63,6 +64,8 @@ TASK_LENGTH = 200
 MAX_TRIES = 14
 FIRST_DELAY_MS = 5_000
 MAX_DELAY_MS = 4 * 3_600_000
+LOOKED_AT = 500
+"""The due deliveries that one lease looks at: it blocks Redis for a few milliseconds."""
 DEAD_KEPT = 1_000
 """The number of dead deliveries that are kept, the newest."""
 
@@ -156,10 +159,15 @@ class Outbox:
         self._remove = UrgentCommands(redis)
         self._fail = urgent_script(redis, read_script("outbox/fail"))
 
-    async def lease(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
-        """Take `limit` deliveries that are due, in order, and all others that became due in the
-        same millisecond as the last. No other worker gets them for `lease_ms`."""
-        args: list[Argument] = [limit, lease_ms, keys.delivery("")]
+    async def lease(
+        self, free_slots: int, lease_ms: int, under_way: Mapping[str, int] = MappingProxyType({})
+    ) -> Sequence[Delivery]:
+        """Take deliveries that are due, in order, and fill the free slots of a worker, which has
+        `under_way` deliveries by tenant. A tenant gets a slot as long as it has fewer deliveries
+        under way than slots are free; all messages of a change are taken together. No other worker
+        gets the deliveries for `lease_ms`."""
+        args: list[Argument] = [free_slots, lease_ms, keys.delivery(""), dump(dict(under_way))]
+        args.append(LOOKED_AT)
         leased = await await_redis(self._lease(keys=[keys.DELIVERIES], args=args))
         return [
             _read(name.decode(), body.decode(), int(tries), error.decode(), int(float(due_at)))

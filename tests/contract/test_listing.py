@@ -190,6 +190,19 @@ async def test_jobs_are_found_by_submitter_model_repository_and_conversation(ser
     assert await ids(service, conversation=plain.id) == [plain.id]
 
 
+async def test_the_repositories_of_the_newest_jobs_are_read_from_their_specs(service):
+    urls = [f"https://git.example.org/team/{name}.git" for name in ("a", "b", "a", "c")]
+    for url in urls:
+        record = await service.submit(repo=Repo(url=url))
+        while await service.store.now() == record.created_at:
+            pass
+    await service.submit("without a repository")
+    await service.submit("uploaded", repo=Repo(bundle="d" * 64))
+    assert await service.store.newest_repositories(TENANT, 9) == [urls[3], urls[2], urls[1]]
+    assert await service.store.newest_repositories(TENANT, 3) == [urls[3]]
+    assert await service.store.newest_repositories("other", 9) == []
+
+
 async def test_a_place_in_the_queue_counts_jobs_of_higher_priority_and_older_jobs(service):
     high, low = {"priority": Priority.HIGH}, {"priority": Priority.LOW}
     fields = (low, {}, {"kind": JobKind.VERIFICATION}, high, {}, low, high)
@@ -253,7 +266,7 @@ async def test_other_labels_move_a_job_between_lists_and_words(service):
     other = await service.submit("sort", labels=("red",))
     assert await ids(service, text="blue") == [record.id], "its words are in the index"
     store, actor = service.store, Actor("ann", "k1", "Ann")
-    changed = await service.operations.relabel(record.id, ["green", "sky"], actor)
+    changed = await service.operations.relabel(record.id, lambda _: ["green", "sky"], actor)
     assert (changed.version, changed.spec.labels) == (record.version + 1, ("green", "sky"))
     loaded = (await store.load(record.id)).record
     assert loaded == changed
@@ -264,7 +277,9 @@ async def test_other_labels_move_a_job_between_lists_and_words(service):
     claimed = await service.claim(record.id)
     assert claimed.spec.labels == ("green", "sky")
     ended = job(await service.operations.succeed(lease_of(claimed), RESULT))
-    assert (await service.operations.relabel(record.id, [], actor)).finished_at == ended.finished_at
+    assert (
+        await service.operations.relabel(record.id, lambda _: [], actor)
+    ).finished_at == ended.finished_at
     assert await ids(service, label="sky") == await ids(service, text="sky") == []
     await store.audit.seal(TENANT)
     entries = [json.loads(line) for line in await store.audit.read(TENANT, 0, 9)]

@@ -11,6 +11,7 @@ from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job,
 
 from jobs.audit.entries import Actor
 from jobs.model.review import Action
+from jobs.model.spec import JobSpec
 from jobs.service import Operations
 from jobs.store.credentials import Credentials
 from jobs.store.outbox import HEAD_MESSAGE, MESSAGE_TYPES, TASK_LENGTH, MessageType
@@ -38,8 +39,9 @@ async def waiting_types(service) -> list[str]:
     return sorted(message.type for message in waiting)
 
 
-async def cancelled_job(service) -> str:
-    record = await service.running()
+async def cancelled_job(service, tenant: str = TENANT) -> str:
+    submitted = await service.operations.submit(tenant, JobSpec("add 1 and 1"), by="ann")
+    record = await service.claim(submitted.record.id)
     job(await service.operations.succeed(lease_of(record), RESULT, "did it"))
     return record.id
 
@@ -157,11 +159,37 @@ async def test_concurrent_changes_make_each_delivery_once(service):
 
 async def test_a_message_is_taken_by_one_sender_only(service):
     job_service = {await cancelled_job(service) for _ in range(6)}
-    leased = await asyncio.gather(*(service.store.outbox.lease(2, 60_000) for _ in range(5)))
+    leased = await asyncio.gather(*(service.store.outbox.lease(4, 60_000) for _ in range(5)))
     names = [message.job_id for part in leased for message in part]
     assert sorted(names) == sorted(job_service)
     assert all(message.tries == 1 for part in leased for message in part)
     assert await service.store.outbox.lease(9, 60_000) == []
+
+
+async def test_a_tenant_with_many_messages_leaves_slots_to_others(service):
+    busy = {await cancelled_job(service) for _ in range(8)}
+    quiet = await cancelled_job(service, "quiet")
+    outbox = service.store.outbox
+    first = await outbox.lease(6, 60_000)
+    assert [message.tenant for message in first] == [TENANT] * 3 + ["quiet"]
+    assert first[-1].job_id == quiet
+    assert await outbox.lease(2, 60_000, {TENANT: 3, "quiet": 1}) == []
+    more = await outbox.lease(5, 60_000, {TENANT: 3})
+    assert [message.tenant for message in more] == [TENANT]
+    assert {message.job_id for message in (*first[:3], *more)} < busy
+
+
+async def test_a_message_behind_many_others_is_found(service, monkeypatch):
+    monkeypatch.setattr("jobs.store.outbox.LOOKED_AT", 4)
+    busy = {await cancelled_job(service) for _ in range(10)}
+    quiet = await cancelled_job(service, "quiet")
+    found: list[str] = []
+    while quiet not in found:
+        found += [m.job_id for m in await service.store.outbox.lease(2, 60_000, {TENANT: 2})]
+    assert found == [quiet]
+    while len(found) < 11:
+        found += [m.job_id for m in await service.store.outbox.lease(9, 60_000)]
+    assert set(found) == {quiet, *busy}
 
 
 async def test_an_arrived_message_is_removed_and_a_failed_one_is_sent_again(service):

@@ -278,11 +278,20 @@ def test_tokens_of_a_model_are_shown_while_they_arrive(site):
             client.publish(JobKeys(job_id).tokens, json.dumps([again]))
             expect(spoken).to_have_text("executor three")
             # The arguments of a tool arrive as JSON: code is readable before they are complete.
-            for text in ('{"code": "print(', '\\"a\\")\\n', "b = 1"):
+            for text in (
+                '{"code": "print(',
+                "\\",
+                '"a\\")\\',
+                "nb = 1\\u00",
+                '3b", "n"',
+                ": [1, 2",
+                "]",
+            ):
                 tool = {**chunk, "try": 3, "part": "tool", "text": text}
                 client.publish(JobKeys(job_id).tokens, json.dumps([tool]))
             code = page.locator("#streamed .said-tool")
-            expect(code).to_have_text('code:\nprint("a")\nb = 1', use_inner_text=True)
+            decoded = 'code:\nprint("a")\nb = 1;\nn:\n[1, 2]'
+            expect(code).to_have_text(decoded, use_inner_text=True)
         expect(page.locator("#notice")).to_contain_text("did not answer")
         expect(page.locator(".changes")).to_contain_text("plot.png")
         assert page.evaluate("window.hacked") is None

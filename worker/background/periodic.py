@@ -1,14 +1,13 @@
-"""Periodic work of the fleet: the sweeper, retention, the search index, webhooks.
+"""Periodic work of the fleet: the sweeper, retention, the search index.
 
 Every worker runs all of it. In each interval one worker does the work: the worker that has set an
-expiring key in Redis. Webhooks are an exception: each message has a lease of its own.
+expiring key in Redis.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -17,12 +16,8 @@ from jobs.errors import Contended, StoreUnavailable
 from jobs.retention import Retention, remove_finished, remove_unreferenced
 from jobs.service import Operations
 from jobs.store.fleet import LeaderLock, lock_duration_ms
-from jobs.store.outbox import retry_delay_ms
 from jobs.store.redis_store import RedisStore
 from jobs.store.search import JOBS_PER_STEP
-from jobs.store.webhooks import Webhook
-from jobs.transitions.change import Delivery
-from worker.egress.webhooks import DeliveryFailed, Sender
 
 Work = Callable[[], Awaitable[object]]
 
@@ -121,68 +116,3 @@ async def index_forever(store: RedisStore, seconds: float) -> None:
             pass  # Redis serves other clients between two steps
 
     await every_seconds(seconds, "index", index, store.leader)
-
-
-DELIVERIES_AT_ONCE = 32
-MESSAGES_OF_A_CHANGE = 4
-"""The most messages that one change sends to a webhook: one after the other."""
-SPARE_SECONDS = 5.0
-"""The lease is this much longer than the tries, so that no other worker sends the messages."""
-
-
-async def send_forever(store: RedisStore, sender: Sender, seconds: float) -> None:
-    """Send messages until cancelled. A lease keeps two workers from sending the same message."""
-
-    async def send() -> None:
-        while await send_some(store, sender) >= DELIVERIES_AT_ONCE:
-            pass
-
-    await every_seconds(seconds, "webhooks", send)
-
-
-async def send_some(store: RedisStore, sender: Sender) -> int:
-    """Send a few due messages at once; return their number. The messages of a change reach a
-    webhook one after the other, in their order. Raises StoreUnavailable."""
-    lease_ms = int((MESSAGES_OF_A_CHANGE * sender.transport.seconds + SPARE_SECONDS) * 1000)
-    deliveries = await store.outbox.lease(DELIVERIES_AT_ONCE, lease_ms)
-    in_order = defaultdict[tuple[str, str, str, int], list[Delivery]](list)
-    for delivery in deliveries:
-        change = (delivery.webhook, delivery.tenant, delivery.job_id, delivery.at)
-        in_order[change].append(delivery)
-    await asyncio.gather(
-        *(_deliver_in_order(store, sender, messages) for messages in in_order.values())
-    )
-    return len(deliveries)
-
-
-async def _deliver_in_order(
-    store: RedisStore, sender: Sender, messages: Sequence[Delivery]
-) -> None:
-    for delivery in messages:
-        await _deliver(store, sender, delivery)
-
-
-async def _deliver(store: RedisStore, sender: Sender, delivery: Delivery) -> None:
-    say = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
-    try:
-        webhook = await _find_webhook(store, sender, delivery)
-        is_wanted = webhook is not None and webhook.accepts(delivery)
-        if webhook is not None and is_wanted:
-            await sender.send(webhook, delivery, await store.now())
-    except DeliveryFailed as failed:
-        delay = None if failed.is_final else retry_delay_ms(delivery.tries)
-        await store.outbox.fail(delivery, failed.reason, delay)
-        say.warning("webhook missed", why=failed.reason, tries=delivery.tries, dead=delay is None)
-    else:
-        await store.outbox.delivered(delivery)
-        say.info("webhook sent" if is_wanted else "webhook left out", tries=delivery.tries)
-
-
-async def _find_webhook(store: RedisStore, sender: Sender, delivery: Delivery) -> Webhook | None:
-    """The webhook of a message; None: it was deleted. Raises DeliveryFailed if the settings of this
-    worker lack the operator's webhook."""
-    if delivery.webhook:
-        return (await store.webhooks.of_tenant(delivery.tenant)).get(delivery.webhook)
-    if sender.operator is None:
-        raise DeliveryFailed("this worker has no FETTLE_WEBHOOK_URL")
-    return sender.operator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -134,10 +134,13 @@ async def _act(
             )
             return submitted.record.id
         case "add" | "remove" as action:
-            remaining = [label for label in record.spec.labels if label not in labels]
-            values = {"labels": remaining + (labels if action == "add" else [])}
-            body = as_request(LabelsRequest, values)
-            await jobs_api.relabel(services, visitor.credential, record.id, body)
+
+            def change(present: Sequence[str]) -> LabelsRequest:
+                remaining = [label for label in present if label not in labels]
+                added = labels if action == "add" else []
+                return as_request(LabelsRequest, {"labels": remaining + added})
+
+            await jobs_api.relabel(services, visitor.credential, record.id, change)
         case _:
             raise RefusedRequest(problems.BAD_REQUEST, "the form names no action")
     return record.id

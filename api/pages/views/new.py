@@ -126,9 +126,9 @@ async def _recent_repositories(services: Services, visitor: Visitor) -> Mapping[
     """The URLs of the repositories of the newest jobs, by their name."""
     if not visitor.may(Scope.READ):
         return {}
-    page = await read_page(services, visitor.credential, JobFilters(), RECENT_JOBS, 0)
-    urls = [record.spec.repo.url for record in page.records if record.spec.repo]
-    return {words.repository_name(url): url for url in urls if url}
+    tenant = visitor.credential.tenant
+    urls = await services.store.newest_repositories(tenant, RECENT_JOBS)
+    return {words.repository_name(url): url for url in urls}
 
 
 @router.post("/new")

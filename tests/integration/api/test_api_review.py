@@ -641,5 +641,16 @@ async def test_a_claim_is_on_record_and_any_reviewer_may_decide_nevertheless(fro
         assert (await grace.get(mine)).json()["total"] == 1, "the next revision is hers, too"
         assert (await grace.post(claim, json={"assignee": ""})).status_code == 200
         assert (await grace.get(mine)).json()["total"] == 0
+        keys = (await front.client.get("/keys")).json()["keys"]
+        ids = {key["name"]: key["id"] for key in keys}
+        assert (await grace.post(claim, json={})).status_code == 200
+        await front.key("review", name="grace 2", person="grace")
+        assert (await front.client.delete(f"/keys/{ids['grace']}")).status_code == 204
+        assert (await front.job(job_id))["review"]["assignee"] == "grace", "she has another key"
+        keys = (await front.client.get("/keys")).json()["keys"]
+        (other_id,) = (key["id"] for key in keys if key["name"] == "grace 2")
+        assert (await front.client.delete(f"/keys/{other_id}")).status_code == 204
+        assert (await front.job(job_id))["review"]["assignee"] == ""
+        assert (await ada.post(claim, json={"assignee": "grace"})).status_code == 422
     async with front.with_key(await front.key("read", name="heidi")) as heidi:
         assert (await heidi.post(claim, json={})).status_code == 403

@@ -287,6 +287,19 @@ async def test_selected_jobs_are_cancelled_retried_and_labelled(front):
         assert (await visit.post("/app/jobs/selected", data={"job": jobs})).status_code == 403
 
 
+async def test_labels_that_are_added_at_the_same_time_are_all_kept(front):
+    job_id = await front.submit("sort", labels=["a"])
+    labels = [f"l{number}" for number in range(8)]
+    async with visiting(front.app) as visit:
+        data = {"x-form-token": visit.token, "action": "add", "job": job_id}
+        posts = (
+            visit.http.post("/app/jobs/selected", data={**data, "labels": label})
+            for label in labels
+        )
+        assert {answer.status_code for answer in await asyncio.gather(*posts)} == {200}
+    assert set((await front.job(job_id))["spec"]["labels"]) == {"a", *labels}
+
+
 async def test_a_job_is_submitted_without_scripts(front):
     async with visiting(front.app) as visit:
         data = {"task": "t <b>", "labels": "a", "timeout_seconds": "soon", "review": "true"}

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 from support.jobs.job_examples import JobService, job, lease_of, review
+from support.processes.due_messages import send_some
 from support.servers.mail_server import MailBox, mail_server
 
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Policy
 from settings.webhooks import WebhookSettings
-from worker.background.periodic import send_some
 from worker.egress.webhooks import Sender, sender
 
 PUBLIC_URL = "https://fettle.example.org"

@@ -20,9 +20,11 @@ from typing import Any
 
 import pytest
 from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
+from support.processes.due_messages import send_some
 
 from jobs.audit.entries import Actor
 from jobs.model.review import Action
+from jobs.model.spec import JobSpec
 from jobs.service import Operations
 from jobs.store.credentials import Credentials
 from jobs.store.outbox import enqueue
@@ -31,7 +33,7 @@ from jobs.store.webhooks import Webhook
 from jobs.transitions.change import Delivery
 from jobs.transitions.lifecycle import Policy
 from settings.webhooks import WebhookSettings
-from worker.background.periodic import send_some
+from worker.background.courier import SLOTS, send_forever
 from worker.egress.transport import Transport
 from worker.egress.webhooks import (
     MAX_RESPONSE_BYTES,
@@ -53,6 +55,8 @@ class Receiver:
     answers: list[int] = field(default_factory=list)
     kills: int | None = None
     slow: float = 0.0
+    quick: bytes | None = None
+    """A part of the messages that are answered at once."""
     port: int = 0
 
     @property
@@ -65,7 +69,8 @@ class Receiver:
         if self.kills is not None:
             os.kill(self.kills, signal.SIGKILL)
             self.kills = None
-        time.sleep(self.slow)
+        if self.quick is None or self.quick not in body:
+            time.sleep(self.slow)
         return self.answers.pop(0) if self.answers else 204
 
 
@@ -136,6 +141,23 @@ async def test_a_message_arrives_with_its_signature_and_is_removed(service, rece
     assert (data["type"], data["data"]["job_id"]) == ("job.finished", job_id)
     assert await service.store.outbox.waiting(9) == ([], 0)
     assert await send_some(service.store, endpoint(receiver)) == 0
+
+
+async def test_a_tenant_with_slow_receivers_does_not_delay_others(service, receiver):
+    for _ in range(50):
+        await finished_job(service)
+    receiver.slow, receiver.quick = 15.0, b'"tenant":"quiet"'
+    sending = asyncio.create_task(send_forever(service.store, endpoint(receiver), 0.1))
+    async with asyncio.timeout(10):
+        while not receiver.messages:
+            await asyncio.sleep(0.02)
+        for _ in range(40):  # more than the free slots: each is freed at once
+            submitted = await service.operations.submit("quiet", JobSpec("add"), by="bob")
+            job(await service.operations.cancel(submitted.record.id, "bob"))
+        while sum(receiver.quick in body for _, body in receiver.messages) < 40:
+            await asyncio.sleep(0.02)
+    sending.cancel()
+    assert 0 < sum(receiver.quick not in body for _, body in receiver.messages) < SLOTS
 
 
 async def test_a_refused_message_is_sent_again_with_the_same_id(service, receiver):

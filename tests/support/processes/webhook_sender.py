@@ -10,7 +10,7 @@ import sys
 
 from jobs.store.redis_store import RedisStore, connect
 from jobs.store.webhooks import Webhook
-from worker.background.periodic import send_forever
+from worker.background.courier import send_forever
 from worker.egress.transport import Transport
 from worker.egress.webhooks import MAX_RESPONSE_BYTES, Sender
 

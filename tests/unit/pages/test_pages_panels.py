@@ -235,6 +235,15 @@ def test_the_best_result_of_a_failed_job_is_marked_as_such():
     assert "1 passed" in html
 
 
+@pytest.mark.parametrize(("detail", "shown"), [("no model answered", False), ("two\nlines", True)])
+def test_the_detail_of_a_failure_is_shown_once(detail, shown):
+    failed = {"status": Status.FAILED, "reason": Reason.INTERNAL, "detail": detail}
+    record = a_record(review=None, **failed)
+    assert detail.partition("\n")[0] in panel("strip", record)
+    html = panel("evidence", record)
+    assert (detail in html, "No evidence" in html) == (shown, not shown)
+
+
 def test_how_much_a_verification_distinguishes_is_shown():
     verification = {**VERIFIED, "holds": True, "problem": None}
     html = panel(

@@ -5,7 +5,9 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const columns = (table) => {
-    const rows = [...table.tBodies[0].rows].reverse(); // newest first in the table, last in a chart
+    const byAge = [...table.tBodies[0].rows].reverse(); // newest first in the table, last in a chart
+    const first = byAge.findIndex((row) => !row.hidden); // the table hides days without a figure
+    const rows = first < 0 ? [] : byAge.slice(first);
     const heads = [...table.tHead.rows[0].cells].filter((head) => head.dataset.colour);
     const days = rows.map((row) => Date.parse(`${row.cells[0].dataset.value}T00:00:00Z`) / 1000);
     const figures = heads.map((head) => rows.map((row) => {

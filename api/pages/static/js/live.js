@@ -22,12 +22,40 @@
   };
 
   // The arguments of a tool arrive as JSON: show the text of each string, such as code, as it will be.
+  // A decoder takes each part of the JSON once, and returns the further text.
   const ESCAPES = { n: "\n", t: "\t", r: "", b: "", f: "" };
-  const unescape = (text) => text.replace(/\\(u[0-9a-fA-F]{4}|.|$)/gs, (_, code) =>
-    code.length === 5 ? String.fromCharCode(parseInt(code.slice(1), 16)) : ESCAPES[code] ?? code);
-  const decode = (json) => json.replace(/^\s*\{|\}\s*$/g, "").replace(
-    /(,\s*)?"((?:[^"\\]|\\.)*\\?)(?:"(\s*:\s*)?|$)/gs,
-    (_, comma, text, colon) => (comma ? "\n" : "") + unescape(text) + (colon ? ":\n" : ""));
+  const newDecoder = () => {
+    let depth = 0;
+    let inString = false;
+    let escape = ""; // the beginning of an escape in a string
+    let gap = ""; // separators between two values
+    const unescape = () => (escape[1] === "u" ? String.fromCharCode(parseInt(escape.slice(2), 16)) : ESCAPES[escape[1]] ?? escape[1]);
+    const inner = (char) => {
+      if (escape || char === "\\") {
+        escape += char;
+        if (escape.length < (escape[1] === "u" ? 6 : 2)) return "";
+        const text = unescape();
+        escape = "";
+        return text;
+      }
+      if (char !== '"') return char;
+      inString = false;
+      return "";
+    };
+    const outer = (char) => {
+      if (/[\s,:]/.test(char)) {
+        gap += char;
+        return "";
+      }
+      const separator = gap.includes(":") ? ":\n" : char === '"' && gap.includes(",") ? "\n" : gap;
+      gap = "";
+      if (char === '"') inString = true;
+      else if (char === "{" && ++depth === 1) return "";
+      else if (char === "}" && --depth === 0) return "";
+      return separator + (inString ? "" : char);
+    };
+    return (json) => Array.from(json, (char) => (inString ? inner(char) : outer(char))).join("");
+  };
 
   // A run in progress. Each message has its last lines, as HTML. A worker that has died sends no more.
   const SILENT_MS = 10000;
@@ -61,10 +89,10 @@
     if (last.className !== `said-${part}`) {
       last = document.createElement("span");
       last.className = `said-${part}`;
+      last.decode = part === "tool" ? newDecoder() : (further) => further;
       output.append(last);
     }
-    last.raw = (last.raw ?? "") + text;
-    last.textContent = (part === "tool" ? decode(last.raw) : last.raw).slice(-MOST);
+    last.textContent = (last.textContent + last.decode(text)).slice(-MOST);
     output.parentElement.scrollTop = output.parentElement.scrollHeight;
   };
 
