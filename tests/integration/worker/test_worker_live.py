@@ -1,4 +1,4 @@
-"""Tokens from a provider's stream, through worker, Redis and API, to a listener."""
+"""Output of models and runs while it is written, through worker, Redis and API, to a listener."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import pytest
 from httpx_sse import aconnect_sse
 from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
+from support.processes.fettle_command import environment, started
 from support.processes.fronts import front
 
 from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from settings.base import DEVELOPMENT_KEY
 
 SAID = "It prints forty-two, as it should, and so the work is done. " * 4
 
@@ -133,3 +135,22 @@ async def test_the_output_of_a_run_is_visible_while_it_goes_on_and_is_not_stored
     events = [(kind, number) for kind, number, _ in live_events if kind != "tokens"]
     assert events == [(kind, number) for kind, number, _ in plain]
     assert "tokens" not in [kind for kind, _, _ in again]
+
+
+async def test_a_terminal_shows_the_output_of_a_run_while_it_goes_on(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    with ProviderServer(runs_slowly) as server, front(deployment) as api:
+        deployment.worker(groq_base_url=server.groq_url)
+        await deployment.ready()
+        env = environment(tmp_path, FETTLE_URL=api.url, FETTLE_API_KEY=DEVELOPMENT_KEY)
+        task = ("run", "6 times 7", "--model", "groq:llama-3.3-70b-versatile")
+        with started(*task, cwd=tmp_path, env=env, terminal=True) as command:
+            command.wait_for("shell: cat <<'X' > a.py ...")
+            command.wait_for(r"\x1b[32mpart 5\x1b[0m")
+            shown_before = command.text
+            command.end()
+    assert "exit 0" not in shown_before
+    assert "the end" not in shown_before
+    assert "exit 0" in command.text
+    assert "\x1b[32mpart" not in command.text
