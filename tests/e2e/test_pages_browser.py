@@ -308,7 +308,9 @@ def test_the_output_of_a_run_is_shown_while_the_run_goes_on(site):
         assert page.locator("#e1").is_visible()
         assert not page.locator(".event-run_finished").count()
         expect(run.locator("strong")).to_have_text("python ")
+        page.locator("#streamed").scroll_into_view_if_needed()
         expect(run.locator("code")).to_have_text("import time ...")
+        expect(run.locator("code")).to_be_in_viewport()  # not scrolled out of its box
         expect(run.locator("time")).to_have_text(re.compile(r"^for [1-9]\d? s$"))
         text = lines.text_content()
         assert "\\u202e" in text  # as in a finished output: hidden signs are spelled out

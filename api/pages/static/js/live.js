@@ -70,7 +70,9 @@
       output.append(code, " ", time, lines);
     }
     output.dataset.seenAt = Date.now();
-    output.lastElementChild.innerHTML = html;
+    const lines = output.lastElementChild;
+    lines.innerHTML = html;
+    lines.scrollTop = lines.scrollHeight;  // the command above the lines stays in sight
     output.parentElement.scrollTop = output.parentElement.scrollHeight;
   };
   setInterval(() => {
