@@ -123,10 +123,13 @@ class GraphRunner:
         record, store = self.record, self.operations.store
         if record.graph == RESTART:
             await self._saver().adelete_thread(record.id)
-        builder, rebased = await builder.begin()
         entries = await self.context.patience.retry(
             lambda: store.conversation(record.tenant, record.conversation_id, ENTRIES_KEPT)
         )
+        last_job = None
+        if entries and record.spec.repo is not None:
+            last_job = await self.context.patience.retry(lambda: store.load(entries[0].job_id))
+        builder, rebased = await builder.begin(last_job.record if last_job else None)
         earlier = await self.context.patience.retry(
             lambda: load_earlier_jobs(store, record, entries)
         )

@@ -115,9 +115,11 @@ class JobEnding:
             return Push(note=f"nothing was delivered: {reason}")
         if change is None:
             return Push(note="nothing was delivered: the job has changed nothing")
-        approved = await load_or_record_change(self.record, builder.ledger, builder.blobs, change)
+        approved = await load_or_record_change(
+            builder.record, builder.ledger, builder.blobs, change
+        )
         push = ChangePush(
-            self.record,
+            builder.record,
             target,
             files.repositories.settings,
             commit_base(workspace),

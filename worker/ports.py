@@ -11,10 +11,12 @@ from agents.ports import CallKey, Event, Workspace
 from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from jobs.blobs import manifest
+from jobs.blobs.manifest import load
 from jobs.model.record import RESTART, JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
+from jobs.view.change import change_to_continue
 from worker.adapters.live_runs import JobOutputs
 from worker.adapters.models import models_of, with_routed_models
 from worker.adapters.repository import (
@@ -28,7 +30,7 @@ from worker.adapters.repository import (
 from worker.adapters.workspace import ManifestWorkspace
 from worker.context import WorkerContext
 from worker.ledger import AttemptWriter, LeaseCheck, Ledger
-from worker.repositories import rebase
+from worker.repositories.continuation import Beginning
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed, emit_fetch_started, install_dependencies
 
@@ -94,19 +96,43 @@ class PortsBuilder:
             record, ports, models, context.store, context.patience, context.models.routes
         )
 
-    async def begin(self) -> tuple[PortsBuilder, Rebased | None]:
-        """The builder with the files that the graph starts with; for a job that rebases a change,
-        also the facts of the rebase for prompts."""
+    async def begin(self, earlier: JobRecord | None) -> tuple[PortsBuilder, Rebased | None]:
+        """The builder with the files that the graph starts with, and the facts for prompts about an
+        earlier change that is merged into the files. `earlier`: the last succeeded job of the
+        conversation. See ADR 97."""
         record = self.record
         if record.graph == RESTART:
             record = await restart_record(record, self.blobs)
-        if record.spec.rebase is None:
-            return replace(self, record=record), None
+        if record.continues is None and record.spec.repo is not None:
+            record = await self._continue_change(record, earlier)
+        start, is_follow_up = record.continues, record.spec.rebase is None
+        builder = replace(self, record=record)
+        if start is None or not start.merged:
+            return builder, None
+        return builder, Rebased(start.change.base, start.conflicts, is_follow_up)
+
+    async def _continue_change(self, record: JobRecord, earlier: JobRecord | None) -> JobRecord:
+        """Choose the commit of a job that continues an earlier change. The first attempt records
+        its choice; without an earlier change, it records the commit later."""
+        change = record.spec.rebase
+        if change is None and earlier is not None:
+            is_chosen = (await load(self.blobs, record.workspace)).base is not None
+            change = None if is_chosen else change_to_continue(earlier)
+        if change is None:
+            return record
         await self._emit_fetching()
-        start = await rebase.begin_rebase(record, self.context.files.repositories, self.blobs)
+        repositories, carried = self.context.files.repositories, record.spec.workspace
+        if record.spec.rebase is None and earlier is not None:
+            carried = earlier.workspace
+        start = await Beginning(record, repositories, self.blobs, change, carried).choose()
+        files = (await load(self.blobs, start.workspace)).files.values()
+        bundles = filter(None, (change.bundle, change.upload))
+        # the earlier job may be removed first
+        self.writer.keep_blobs([*(entry.digest for entry in files), *bundles])
         self.writer.batch.workspace = start.workspace
+        self.writer.batch.continues = start.continues
         await self.writer.send()  # from here on the commit is chosen, even if the branch moves
-        return replace(self, record=replace(record, workspace=start.workspace)), start.facts
+        return replace(record, workspace=start.workspace, continues=start.continues)
 
     async def workspace(self, earlier: str | None = None) -> ManifestWorkspace:
         """The files of the job after its last finished call."""

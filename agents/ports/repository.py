@@ -53,9 +53,11 @@ class RepositoryFacts:
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """An approved change that the job continues, merged onto the job's own commit."""
+    """An earlier change that the job continues, merged onto the job's own commit."""
 
     base: str
     """The commit of the change, in hexadecimal."""
     conflicts: tuple[str, ...] = ()
     """git's message about each conflict that the merge left in the files."""
+    follow_up: bool = False
+    """Whether the job has another task than the change."""

@@ -80,20 +80,23 @@ def _continued_repository(
         if sent is not None and sent.url is not None:
             message = "the conversation is about an uploaded repository: send its new state as a "
             _refuse("repo.url", f"{message}bundle, or {NEW_CONVERSATION} on this URL")
-        return sent if has_bundle else _stored_repository(sent, repo, newest.id)
+        return sent if has_bundle else _stored_repository(sent, repo, newest)
     if has_bundle:
         message = f"the conversation is about {repo.url}: leave out the bundle, or "
         _refuse("bundle" if parts.bundle is not None else "repo.bundle", message + NEW_CONVERSATION)
     if sent is not None and sent.url is not None and repository_name(sent.url) != repo.name:
         message = f"the conversation is about {repo.url}: leave `repo` out, or {NEW_CONVERSATION}"
         _refuse("repo.url", f"{message} on this repository")
-    return _stored_repository(sent, repo, newest.id)
+    return _stored_repository(sent, repo, newest)
 
 
-def _stored_repository(sent: RepoRequest | None, repo: Repo, job_id: str) -> RepoRequest:
-    """The repository of the job with this id, with the URL and the ref that were sent."""
-    ref = sent.ref if sent is not None and "ref" in sent.model_fields_set else repo.ref
-    bundle = KeptFile(digest=repo.bundle, job_id=job_id) if repo.bundle is not None else None
+def _stored_repository(sent: RepoRequest | None, repo: Repo, newest: JobRecord) -> RepoRequest:
+    """The repository of the newest job, with the URL and the ref that were sent. A ref that is a
+    tag or a commit never moves, so the branch of the delivery replaces it."""
+    delivery = newest.result.delivery if newest.result else None
+    ref = repo.ref and (delivery.base if delivery and delivery.base else repo.ref)
+    ref = sent.ref if sent is not None and "ref" in sent.model_fields_set else ref
+    bundle = KeptFile(digest=repo.bundle, job_id=newest.id) if repo.bundle is not None else None
     url = (sent.url if sent is not None else None) or repo.url
     return RepoRequest(url=url, ref=ref, bundle=bundle)
 

@@ -216,7 +216,7 @@ class Result:
 @dataclass(frozen=True, slots=True)
 class Continuation:
     """The start of a job that continues an earlier change of its repository. The first attempt
-    chooses the start."""
+    chooses the start: see ADR 97."""
 
     change: EarlierChange
     workspace: str

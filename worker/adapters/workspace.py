@@ -66,11 +66,7 @@ class ManifestWorkspace:
         """The workspace of manifest `digest` over a repository's commit."""
         manifest = await load(blobs, digest)
         if manifest.base is None:  # the files of the request
-            files = {
-                path: entry for path, entry in manifest.files.items() if not is_git_internal(path)
-            }
-            files = {_placed(path, base): entry for path, entry in files.items()}
-            manifest = replace(manifest, files=files, base=base.commit)
+            manifest = replace(manifest, files=request_files(manifest, base), base=base.commit)
             digest = await blobs.put(manifest.dump())
         if manifest.base != base.commit:
             raise ValueError(f"the workspace is of commit {manifest.base}, not {base.commit}")
@@ -353,6 +349,12 @@ class ManifestWorkspace:
     def _keep(self, digest: str, content: bytes) -> None:
         if len(content) <= KEPT_BYTES:
             self._contents[digest] = content
+
+
+def request_files(manifest: Manifest, base: CommitTree) -> dict[str, FileEntry]:
+    """The files of a request, by the paths that they have over the commit."""
+    files = manifest.files.items()
+    return {_placed(path, base): entry for path, entry in files if not is_git_internal(path)}
 
 
 def _placed(path: str, base: CommitTree) -> str:

@@ -40,8 +40,8 @@ class Forge(Protocol):
         ...
 
     async def find(self, branch: str) -> str | None:
-        """The address of a pull request from the branch, open or closed; None if no request exists.
-        Ignores branches of this name in forks."""
+        """The address of a pull request from the branch, an open request before a closed one; None
+        if no request exists. Ignores branches of this name in forks."""
         ...
 
     async def create(self, request: PullRequest) -> ApiResponse:
@@ -118,7 +118,7 @@ class GitHub:
             if _in(row, "head", "ref") == branch
             and _in(row, "head", "repo", "id") == _in(row, "base", "repo", "id")
         )
-        return next(map(self.address, ours), None)
+        return next(map(self.address, sorted(ours, key=_is_closed)), None)
 
     async def create(self, request: PullRequest) -> ApiResponse:
         """See Forge."""
@@ -154,7 +154,7 @@ class GitLab:
             if _in(row, "source_branch") == branch
             and _in(row, "source_project_id") == _in(row, "target_project_id")
         )
-        return next(map(self.address, ours), None)
+        return next(map(self.address, sorted(ours, key=_is_closed)), None)
 
     async def create(self, request: PullRequest) -> ApiResponse:
         """See Forge."""
@@ -177,6 +177,10 @@ class GitLab:
     @property
     def _requests(self) -> str:
         return f"/projects/{quote(self.path, safe='')}/merge_requests"
+
+
+def _is_closed(row: Any) -> bool:
+    return _in(row, "state") not in {"open", "opened"}
 
 
 def _host(site: Site) -> str:

@@ -1,4 +1,5 @@
-"""Pushes an approved change as one commit, and then opens one pull request.
+"""Pushes an approved change as one commit, on a new branch or on the branch that the job continues,
+and then opens one pull request.
 
 Each step looks at the host first and does only the missing part there. So the journal keeps only
 the commit (`load_or_record_change`): after a crash, the next attempt finds out at the host which
@@ -34,7 +35,7 @@ from worker.repositories.errors import (
 from worker.repositories.git import Git
 from worker.repositories.hosts import RepositoryHosts, Site
 from worker.repositories.patches import tip
-from worker.repositories.refs import COMMIT, candidates
+from worker.repositories.refs import BRANCHES, COMMIT, candidates
 from worker.repositories.remote import Listed, RemoteOrigin
 
 SETTING = "FETTLE_DELIVER_HOSTS"
@@ -45,7 +46,7 @@ NEEDS_REVIEW = (
 
 @dataclass(frozen=True, slots=True)
 class RemoteBranch:
-    """The repository of a new branch."""
+    """The repository of the branch."""
 
     site: Site
     forge: Forge | None
@@ -103,18 +104,17 @@ class DeliveryHosts:
         return None
 
 
-_BRANCHES = "refs/heads/"
-
-
 @dataclass(frozen=True, slots=True)
 class ApprovedChange:
     """A change to push."""
 
     branch: str
-    """The name of the new branch."""
+    """The name of the branch."""
     commit: str
     bundle: bytes
     """A git bundle with the commit."""
+    parent: str | None = None
+    """The commit of the host's branch that the change is added to. None: the branch is new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,33 +148,55 @@ class ChangePush:
 
     async def _push(self, git: Git, origin: RemoteOrigin, change: ApprovedChange) -> Listed:
         """Push the branch, if the host lacks it; return the refs of the host before the push."""
-        name = f"{_BRANCHES}{change.branch}"
+        name = f"{BRANCHES}{change.branch}"
         listed = await origin.list_refs(git, (name, *candidates(self._ref)))
-        if not await self._exists(listed, change):
+        if not await self._exists(origin, listed, change):
             await self.check()
             try:
-                await origin.push(git, change.commit, change.branch)
+                await origin.push(git, change.commit, change.branch, change.parent)
             except RepositoryUnavailable:
                 raise
             except RepositoryRefused:  # an attempt that lost its lease may have pushed it
-                if not await self._exists(await origin.list_refs(git, (name,)), change):
+                listed_again = await origin.list_refs(git, (name,))
+                if not await self._exists(origin, listed_again, change):
                     raise
         return listed
 
-    async def _exists(self, listed: Listed, change: ApprovedChange) -> bool:
-        commit = listed.objects.get(f"{_BRANCHES}{change.branch}")
-        if commit not in {None, change.commit}:
-            raise DeliveryRefused(
-                f"{self.target.site.url} already has a branch {change.branch}, with another commit "
-                f"({commit}): rename or remove it there, then retry the job"
+    async def _exists(self, origin: RemoteOrigin, listed: Listed, change: ApprovedChange) -> bool:
+        """Whether the host's branch has the commit, maybe with commits after it. Raises
+        DeliveryRefused if the commit cannot be added to the branch."""
+        head = listed.objects.get(f"{BRANCHES}{change.branch}")
+        if head == change.parent:
+            return False
+        if head is not None and (
+            head == change.commit or await self.base.follows(origin, head, change.commit)
+        ):
+            return True
+        raise DeliveryRefused(self._explain_move(change, head))
+
+    def _explain_move(self, change: ApprovedChange, head: str | None) -> str:
+        url, branch, rebase = self.target.site.url, change.branch, f"fettle rebase {self.record.id}"
+        if change.parent is None:
+            return (
+                f"{url} already has a branch {branch}, with another commit ({head}): rename or "
+                "remove it there, then retry the job"
             )
-        return commit is not None
+        if head is None:
+            return (
+                f"{url} no longer has the branch {branch}, which the job continues from "
+                f"{change.parent}: `{rebase}` merges the change onto {self._ref or 'HEAD'} and "
+                "delivers a new branch"
+            )
+        return (
+            f"{branch} of {url} is at {head}, and no longer at {change.parent}, which the change "
+            f"was made on: `{rebase}` merges the change onto {head[:12]} and adds it to the branch"
+        )
 
     def _describe(self, change: ApprovedChange, listed: Listed) -> Push:
         """The pushed branch, and the present commit of the branch that the change is for."""
         name, head = _base_branch(listed, self._ref)
-        base = name.removeprefix(_BRANCHES) if name else None
-        start = self.base.commit
+        base = name.removeprefix(BRANCHES) if name else None
+        start = continues.target if (continues := self.record.continues) else self.base.commit
         note = (
             f"{base} is no longer at {start[:12]}, where the job began: merge {change.branch} "
             f"at the host, or `fettle rebase {self.record.id}` continues it on the new commit"
@@ -209,7 +231,7 @@ def _base_branch(listed: Listed, ref: str | None) -> tuple[str | None, str | Non
     """The full name and the commit of the branch that the change is for: the job's ref if it is a
     branch, the branch of HEAD if the ref is a tag or a commit, and None if the ref was deleted."""
     name = next((full_name for full_name in candidates(ref) if full_name in listed.objects), None)
-    if name is not None and name.startswith(_BRANCHES):
+    if name is not None and name.startswith(BRANCHES):
         return name, listed.objects[name]
     if name is None and not COMMIT.fullmatch(ref or ""):
         return None, None
@@ -224,8 +246,10 @@ async def load_or_record_change(
     of its parent: a branch that the parent pushed counts as pushed."""
     key = f"delivery|{stored.patch.digest}"
     entry = await ledger.recall(key)
+    continued = record.continues.branch if record.continues else None
     if entry is None:
-        entry = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": stored.bundle}).encode()
+        branch = continued or f"{BRANCH}{record.id}"
+        entry = json.dumps({"branch": branch, "bundle": stored.bundle}).encode()
         await ledger.record(key, Finished(entry))
     try:
         fields = json.loads(entry)
@@ -233,7 +257,8 @@ async def load_or_record_change(
     except (ValueError, TypeError, KeyError) as error:
         raise StateUnreadable(f"journal entry {key}: {type(error).__name__}: {error}") from error
     bundle = await blobs.get(digest)
-    return ApprovedChange(branch, tip(bundle), bundle)
+    parent = stored.patch.base if branch == continued else None
+    return ApprovedChange(branch, tip(bundle), bundle, parent)
 
 
 @contextmanager

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from worker.repositories import merges, patches
+from worker.repositories import patches
 from worker.repositories.folders import Lock, RepositoryFolders
 from worker.repositories.git import Git
-from worker.repositories.merges import Merged
-from worker.repositories.mirrors import Mirror
+from worker.repositories.mirrors import Mirror, Origin
 from worker.repositories.patches import PLAIN, CommitChange, Kinds, Patch, ignored
+from worker.repositories.refs import is_ancestor
 from worker.repositories.snapshots import TreeEntry
 
 
@@ -75,14 +75,14 @@ class CommitBase:
     async def open_bundle(self, bundle: bytes) -> AsyncIterator[Git]:
         """Git on a scratch repository with the commit of a bundle from `bundle`. Raises
         RepositoryRefused."""
-        async with patches.open_bundle(self.folders, self.mirror, bundle) as git:
+        async with patches.open_bundle(self.folders, bundle, self.mirror) as git:
             yield git
 
-    async def merge_change(self, start: str, bundle: bytes) -> Merged:
-        """Merge the change in a bundle from `bundle`, made on the commit `start`, onto this commit.
-        The mirror must have both commits. Raises RepositoryRefused."""
-        async with self.open_bundle(bundle) as git:
-            return await merges.merge_commits(git, start, self.commit, patches.tip(bundle))
+    async def follows(self, origin: Origin, head: str, commit: str) -> bool:
+        """Whether `head`, a commit of the origin, is the commit or follows it. Raises
+        RepositoryRefused."""
+        await self.mirror.ensure(origin, head)
+        return await is_ancestor(self.mirror.git(), commit, head)
 
     def release(self) -> None:
         """Release the layer and its mirror: they may be removed when their space is needed."""

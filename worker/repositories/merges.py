@@ -2,8 +2,9 @@
 one text.
 
 Git merges trees: it does not need the history between the two commits, so a shallow mirror is
-enough. Git starts no program for a merge: merge drivers come from a configuration, and the scratch
-repository has no configuration.
+enough. If the history shows that the other commit follows the change, no merge is needed, even if
+later commits have changed the same lines. Git starts no program for a merge: merge drivers come
+from a configuration, and the scratch repository has no configuration.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from worker.repositories.folders import RepositoryFolders
 from worker.repositories.git import Git, GitFailed, program, version
 from worker.repositories.mirrors import process
 from worker.repositories.patches import Signature, identity
+from worker.repositories.refs import is_ancestor
 
 OLDEST = (2, 38)
 """The first version with `merge-tree --write-tree`."""
@@ -51,6 +53,11 @@ class Merged:
     links: Mapping[str, str] = field(default_factory=dict)
     """The targets of symbolic links."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the commit has the full change already."""
+        return not (self.files or self.links or self.removed or self.conflicts)
+
 
 class _Blob(NamedTuple):
     mode: str
@@ -58,11 +65,16 @@ class _Blob(NamedTuple):
 
 
 async def merge_commits(git: Git, start: str, onto: str, change: str) -> Merged:
-    """Merge the commit `change`, a child of `start`, onto the commit `onto`. The result depends
-    only on the commits. Raises RepositoryRefused."""
+    """Merge the difference between the commits `start` and `change` onto the commit `onto`. Raises
+    RepositoryRefused."""
+    if await is_ancestor(git, change, onto):
+        return Merged({}, frozenset(), ())
     if (installed := await asyncio.to_thread(version) or ()) < OLDEST:
         number = ".".join(map(str, installed)) or "none"
-        raise RepositoryRefused(f"a rebase needs git 2.38 or newer, and this worker has {number}")
+        raise RepositoryRefused(
+            "a rebase, and a follow-up on a change that is not merged yet, need git 2.38 or newer, "
+            f"and this worker has {number}"
+        )
     tree, unmerged, conflicts = _read(await _merge(git, start, onto, change))
     compared = ("diff-tree", "-r", "-z", "--no-renames", f"{onto}^{{tree}}", tree)
     after = {**unmerged, **dict(_compared(await git.run(*compared)))}
@@ -78,12 +90,13 @@ async def merge_commits(git: Git, start: str, onto: str, change: str) -> Merged:
 
 
 async def _merge(git: Git, start: str, onto: str, change: str) -> bytes:
-    """The output of git's merge. A commit of the new tree with the parent `start` makes `start` the
+    """The output of git's merge. A commit of each tree with the parent `start` makes `start` the
     merge base, like `--merge-base` from git 2.40 on."""
     without_author = replace(git, environment=identity(Signature("", "", 0)))
-    output = await without_author.run("commit-tree", f"{onto}^{{tree}}", "-p", start, "-m", NOW)
-    for name, commit in ((NOW, output.decode().strip()), (CHANGE, change)):
-        await git.run("update-ref", f"refs/heads/{name}", commit)
+    for name, commit in ((NOW, onto), (CHANGE, change)):
+        tree = f"{commit}^{{tree}}"
+        output = await without_author.run("commit-tree", tree, "-p", start, "-m", name)
+        await git.run("update-ref", f"refs/heads/{name}", output.decode().strip())
     return await git.run("merge-tree", "--write-tree", "-z", NOW, CHANGE, ends=(0, _CONFLICTS))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from worker.repositories.errors import RepositoryRefused
 from worker.repositories.folders import RepositoryFolders
 from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Mirror, process
-from worker.repositories.refs import COMMIT
+from worker.repositories.refs import BRANCHES, COMMIT
 from worker.repositories.snapshots import LFS_POINTER, TreeEntry
 
 _NO_OBJECT = "0" * 40
@@ -108,7 +108,7 @@ async def bundle(change: CommitChange, branch: str, signed: Signature) -> bytes:
         message = signed.message.replace("\0", "").strip() + "\n"
         output = await signing.run(*arguments, stdin=message.encode(errors="replace"))
         commit = output.decode().strip()
-        name = f"refs/heads/{branch}"
+        name = f"{BRANCHES}{branch}"
         await signing.run("update-ref", name, commit)
         most = git.file_bytes + 64 * MIB
         return await signing.run(
@@ -129,39 +129,40 @@ def tip(content: bytes) -> str:
 
 @asynccontextmanager
 async def open_bundle(
-    folders: RepositoryFolders, mirror: Mirror, content: bytes
+    folders: RepositoryFolders, content: bytes, *mirrors: Mirror
 ) -> AsyncIterator[Git]:
-    """Git on a scratch repository with the commit of a bundle that `bundle` has made from the
-    mirror. Raises RepositoryRefused."""
-    async with scratch(folders, mirror) as git:
+    """Git on a scratch repository with the commit of a bundle that `bundle` has made from one of
+    the mirrors. Raises RepositoryRefused."""
+    async with scratch(folders, *mirrors) as git:
         pack = content.partition(b"\n\n")[2]
         await git.run("index-pack", "--stdin", "--fix-thin", stdin=pack)
         yield git
 
 
 @asynccontextmanager
-async def scratch(folders: RepositoryFolders, mirror: Mirror) -> AsyncIterator[Git]:
-    """Git on a bare repository for one change, which reads the mirror's objects. A failure of git
-    there is a fault of the change, not an outage. Raises RepositoryRefused."""
+async def scratch(folders: RepositoryFolders, *mirrors: Mirror) -> AsyncIterator[Git]:
+    """Git on a bare repository for one change, which reads the objects of the mirrors. A failure of
+    git there is a fault of the change, not an outage. Raises RepositoryRefused."""
     async with folders.workshop() as (workshop, lock):
         folder = workshop / "scratch"
-        await asyncio.to_thread(_make_scratch, folder, mirror.folder)
+        await asyncio.to_thread(_make_scratch, folder, [mirror.folder for mirror in mirrors])
         try:
-            yield process(folder, mirror.settings, lock)
+            yield process(folder, mirrors[0].settings, lock)
         except GitFailed as error:
             raise RepositoryRefused(f"git cannot work with this change: {error.message}") from None
 
 
-def _make_scratch(folder: Path, mirror: Path) -> None:
+def _make_scratch(folder: Path, mirrors: Sequence[Path]) -> None:
     for part in ("objects/info", "objects/pack", "refs/heads"):
         (folder / part).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
     (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
     (folder / "objects" / "info" / "alternates").write_bytes(
-        os.fsencode(mirror / "objects") + b"\n"
+        b"".join(os.fsencode(mirror / "objects") + b"\n" for mirror in mirrors)
     )
-    if (shallow := mirror / "shallow").exists():
-        (folder / "shallow").write_bytes(shallow.read_bytes())
+    shallow = [file.read_bytes() for mirror in mirrors if (file := mirror / "shallow").exists()]
+    if shallow:
+        (folder / "shallow").write_bytes(b"".join(shallow))
 
 
 async def _tree(git: Git, change: CommitChange) -> str:

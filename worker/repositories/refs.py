@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Final, NewType, TypeGuard
 
 from worker.repositories.errors import RepositoryRefused
-from worker.repositories.git import Git
+from worker.repositories.git import Git, GitFailed
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 HEX: Final = re.compile(r"[0-9a-f]{7,40}")
 HEAD: Final = "HEAD"
+BRANCHES: Final = "refs/heads/"
 LONGEST = 200
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-./]|[./]$|^@$")
 """Names that `git check-ref-format` refuses, and names that look like an option."""
@@ -51,7 +52,7 @@ def candidates(ref: str | None) -> tuple[str, ...]:
         raise RepositoryRefused(f"{ref[:80]!r} is no name of a branch, a tag or a commit")
     if ref.startswith("refs/"):
         return (ref,)
-    return (f"refs/heads/{ref}", f"refs/tags/{ref}")
+    return (f"{BRANCHES}{ref}", f"refs/tags/{ref}")
 
 
 @asynccontextmanager
@@ -67,6 +68,27 @@ async def keep_history(git: Git) -> AsyncIterator[None]:
         existing = await existing_objects(git, {oid for oids in parents.values() for oid in oids})
         uncut = {oid for oid, oids in parents.items() if oids and existing.issuperset(oids)}
         await asyncio.to_thread(_write_boundary, file, after - uncut)
+
+
+_NO_ANCESTOR, _UNKNOWN = 1, 128
+"""The exit codes of `git merge-base` if there is no such commit, and if a commit is unknown."""
+
+
+async def is_ancestor(git: Git, commit: str, head: str) -> bool:
+    """Whether `head` is the commit or follows it, by the history that the repository has."""
+    try:
+        await git.run("merge-base", "--is-ancestor", commit, head)
+    except GitFailed as error:
+        if error.code not in (_NO_ANCESTOR, _UNKNOWN):
+            raise
+        return False
+    return True
+
+
+async def merge_base(git: Git, commit: str, head: str) -> str | None:
+    """The last commit that both commits follow; None if the repository's history has none."""
+    output = await git.run("merge-base", commit, head, ends=(0, _NO_ANCESTOR))
+    return output.decode().strip() or None
 
 
 async def existing_objects(git: Git, oids: set[str]) -> set[str]:

@@ -33,6 +33,7 @@ from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, Gi
 from worker.repositories.hosts import Site
 from worker.repositories.mirrors import Resolved
 from worker.repositories.refs import (
+    BRANCHES,
     COMMIT,
     HEAD,
     TAG_PATTERN,
@@ -144,16 +145,17 @@ class RemoteOrigin:
                 stdin=os.fsencode("".join(f"{refspec}\n" for refspec in refspecs)),
             )
 
-    async def push(self, git: Git, commit: str, branch: str) -> None:
-        """Create the branch at the host. Raises RepositoryRefused, also if the branch exists: the
-        push is not forced."""
-        name = f"refs/heads/{branch}"
+    async def push(self, git: Git, commit: str, branch: str, expected: str | None = None) -> None:
+        """Create the branch at the host, or move it from the commit `expected` to `commit`, which
+        follows that commit. Raises RepositoryRefused, also if the branch is at another commit: the
+        host compares the commit under its lock."""
+        name = f"{BRANCHES}{branch}"
         if not is_full_name(name) or not COMMIT.fullmatch(commit):
             raise RepositoryRefused(f"{branch[:80]!r} is no name of a branch for {commit[:40]!r}")
         async with self._through_proxy(git, _push_failed) as over:
             await over.run(
                 *("push", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed"),
-                *("--no-recurse-submodules", f"--force-with-lease={name}:"),
+                *("--no-recurse-submodules", f"--force-with-lease={name}:{expected or ''}"),
                 *("--", self.site.url, f"{commit}:{name}"),
             )
 

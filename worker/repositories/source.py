@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from worker.repositories.folders import (
 )
 from worker.repositories.hosts import RepositoryHosts
 from worker.repositories.mirrors import Mirror, Origin
-from worker.repositories.refs import COMMIT
+from worker.repositories.refs import BRANCHES, COMMIT
 from worker.repositories.remote import RemoteOrigin
 from worker.repositories.upload import Upload, UploadOrigin
 
@@ -83,9 +84,8 @@ class Repositories:
         if not COMMIT.fullmatch(commit):
             raise RepositoryRefused(f"{commit[:80]!r} is no commit: it has 40 hexadecimal digits")
         origin = self._origin(repo, upload, tenant)
-        mirror = await mirrors.open_mirror(self.folders, origin, self.settings)
+        mirror = await self.open_mirror(repo, [commit], upload, tenant)
         try:
-            await mirror.ensure(origin, commit)
             entries = await snapshots.entries(mirror.git(), commit, self.settings)
             links = await snapshots.links(mirror.git(), entries)
             pointers = await snapshots.lfs_pointers(mirror.git(), entries)
@@ -102,6 +102,36 @@ class Repositories:
         """See `agents.ports.TextMerge`. None also if this worker has no git, which only jobs on
         repositories need. Raises RepositoryUnavailable."""
         return await merges.merge_texts(self.folders, self.settings, base, first, second)
+
+    async def find_branch(self, repo: Repo, branch: str, tenant: str = OPERATOR) -> str | None:
+        """The present commit of a branch at the host; None if the host has no such branch. Raises
+        RepositoryRefused."""
+        origin, name = self._origin(repo, None, tenant), f"{BRANCHES}{branch}"
+        assert isinstance(origin, RemoteOrigin)  # noqa: S101 - an upload has no host
+        mirror = await mirrors.open_mirror(self.folders, origin, self.settings)
+        try:
+            return (await origin.list_refs(mirror.git(), (name,))).objects.get(name)
+        finally:
+            mirror.use.release()
+
+    async def open_mirror(
+        self,
+        repo: Repo,
+        commits: Collection[str],
+        upload: Upload | None = None,
+        tenant: str = OPERATOR,
+    ) -> Mirror:
+        """The repository's mirror, which has these commits. The caller releases `use`. Raises
+        RepositoryRefused."""
+        origin = self._origin(repo, upload, tenant)
+        mirror = await mirrors.open_mirror(self.folders, origin, self.settings)
+        try:
+            for commit in commits:
+                await mirror.ensure(origin, commit)
+        except BaseException:
+            mirror.use.release()
+            raise
+        return mirror
 
     async def _check_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
         """Make the layer, if it is missing; return the lock of its use."""

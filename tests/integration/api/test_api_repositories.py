@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 from support.pages.api_front import RESULT, done, settings_for, started
 
 from jobs.blobs.manifest import FileEntry, Manifest, load
+from jobs.model.record import Push
 from jobs.model.spec import Deliver, Repo
 from jobs.retention import Retention, remove_unreferenced
 from jobs.store import Writes
@@ -227,6 +229,15 @@ async def test_a_follow_up_inherits_the_repository_and_its_options(front):
     }
     with_delivery = await follow_up(front, first, deliver={"branch": True})
     assert with_delivery["deliver"] == {"branch": True, "pull_request": False}
+
+
+async def test_a_follow_up_is_for_the_branch_that_the_delivery_was_for(front):
+    first = await front.submit(repo={"url": URL, "ref": "v1"}, deliver={})
+    lease = await front.claim(first)
+    delivered = replace(RESULT, delivery=Push("fettle/j", "d" * 40, base="main"))
+    done(await front.services.operations.succeed(lease, delivered, "changed"))
+    assert (await follow_up(front, first))["repo"]["ref"] == "main"
+    assert (await follow_up(front, first, repo={"ref": "v1"}))["repo"]["ref"] == "v1"
 
 
 async def test_a_follow_up_names_no_other_repository(front):

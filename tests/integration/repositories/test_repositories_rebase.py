@@ -18,10 +18,10 @@ from jobs.model.record import JobRecord
 from jobs.model.spec import EarlierChange, JobSpec, Repo
 from settings.repositories import RepositorySettings
 from worker.adapters.workspace import ManifestWorkspace
-from worker.repositories import merges, rebase
+from worker.repositories import merges
+from worker.repositories.continuation import Beginning, Begun
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.patches import PLAIN, Kinds
-from worker.repositories.rebase import Begun
 from worker.repositories.source import Repositories
 
 NO_FILES: Mapping[str, bytes] = {}
@@ -82,7 +82,10 @@ class Rebasing:
         return replace(queued("new"), spec=spec, workspace=workspace)
 
     async def start_rebase(self, record: JobRecord) -> Begun:
-        return await rebase.begin_rebase(record, self.repositories, self.blobs)
+        change = record.spec.rebase
+        assert change is not None
+        start = Beginning(record, self.repositories, self.blobs, change, record.spec.workspace)
+        return await start.choose()
 
     async def changed_files(self, rebase: Begun) -> tuple[dict[str, bytes], set[str]]:
         """The files that differ from the new commit."""
@@ -92,6 +95,11 @@ class Rebasing:
             path: await self.blobs.get(entry.digest) for path, entry in manifest.files.items()
         }
         return contents, set(manifest.removed)
+
+
+def conflicts_of(start: Begun) -> tuple[str, ...]:
+    assert start.continues is not None
+    return start.continues.conflicts
 
 
 @pytest.fixture
@@ -111,7 +119,9 @@ async def test_a_clean_merge_has_both_sides_and_is_a_change_of_the_new_commit(
         {"a.txt": both, "new.txt": b"1\n"},
         {"b.txt"},
     )
-    assert rebase_start.facts == rebase.Rebased(record.spec.rebase.base, ())  # type: ignore[union-attr]
+    assert rebase_start.continues is not None
+    assert rebase_start.continues.change == record.spec.rebase
+    assert (rebase_start.continues.merged, rebase_start.continues.conflicts) == (True, ())
     base = await rebasing.repositories.base(
         rebasing.repo, rebasing.project.git("rev-parse", "main")
     )
@@ -122,7 +132,7 @@ async def test_a_clean_merge_has_both_sides_and_is_a_change_of_the_new_commit(
 
 
 async def test_links_and_modes_are_merged(rebasing: Rebasing) -> None:
-    kinds = Kinds({"run.sh": False, "tool": True}, {"b.txt": "a.txt", "new": "../out", "l": "1"})
+    kinds = Kinds({"run.sh": False, "tool": True}, {"b.txt": "a.txt", "new": "run.sh", "l": "1"})
     record = await rebasing.change({"run.sh": FILES["run.sh"], "tool": b"x\n"}, kinds=kinds)
     rebasing.project.commit({"a.txt": LINES.replace(b"8\n", b"eight\n")})
     rebase = await rebasing.start_rebase(record)
@@ -162,7 +172,7 @@ async def test_conflicts_are_marked_in_the_files_and_named(rebasing: Rebasing) -
     assert changed_files["a.txt"] == LINES.replace(b"5\n", marked)
     assert (changed_files["b.txt"], changed_files["logo.bin"]) == (changed["b.txt"], b"\0approved")
     assert (changed_files["run.sh"], removed) == (changed["run.sh"], set())
-    conflict_text = "\n".join(rebase.facts.conflicts)
+    conflict_text = "\n".join(conflicts_of(rebase))
     for words in (
         "Merge conflict in a.txt",
         "b.txt deleted in repository and modified in approved-change",
@@ -178,7 +188,7 @@ async def test_the_number_of_named_conflicts_fits_a_prompt(rebasing: Rebasing) -
     rebasing.project.commit(dict.fromkeys(names, b"2\n"))
     rebase = await rebasing.start_rebase(record)
     assert len((await rebasing.changed_files(rebase))[0]) == 43
-    *named_conflicts, last = rebase.facts.conflicts
+    *named_conflicts, last = conflicts_of(rebase)
     assert (len(named_conflicts), last) == (40, "and 3 more")
 
 
@@ -189,7 +199,7 @@ async def test_a_renamed_file_is_changed_under_its_new_name(rebasing: Rebasing) 
     rebasing.project.commit()
     rebase = await rebasing.start_rebase(record)
     assert await rebasing.changed_files(rebase) == ({"start.sh": changed["run.sh"]}, set())
-    assert rebase.facts.conflicts == ()
+    assert conflicts_of(rebase) == ()
 
 
 async def test_a_name_that_no_job_can_have_is_reported(rebasing: Rebasing) -> None:
@@ -207,7 +217,7 @@ async def test_a_binary_file_that_only_the_change_modified_is_kept(
     rebasing.project.commit({"a.txt": b"1\n"})
     rebase = await rebasing.start_rebase(record)
     assert await rebasing.changed_files(rebase) == ({"logo.bin": b"\0two"}, set())
-    assert rebase.facts.conflicts == ()
+    assert conflicts_of(rebase) == ()
 
 
 async def test_a_rebase_without_changes_names_the_reason(rebasing: Rebasing) -> None:
@@ -229,7 +239,7 @@ async def test_each_attempt_starts_from_the_recorded_commit(rebasing: Rebasing) 
     assert await rebasing.start_rebase(record) == first
     rebasing.project.commit({"a.txt": b"1\n"})
     assert await rebasing.start_rebase(replace(record, workspace=first.workspace)) == first
-    assert (await rebasing.start_rebase(record)).facts.conflicts
+    assert conflicts_of(await rebasing.start_rebase(record))
 
 
 async def test_only_ignored_files_of_the_task_are_carried_over(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,17 @@ from settings.base import DEVELOPMENT_KEY
 
 SECRET = "s3cret-token"
 SHORT = ((*REPLIES[2], ToolCall("verify", {"command": ["python", "-m", "pytest"]})),)
+NEXT_TASK = "Years that are texts count, too."
 CHANGED = "days/count.py"
 """The path of the file that the job changes."""
+
+
+def editing(old: str, new: str) -> tuple[tuple[ToolCall, ...], ...]:
+    """The executor's replies that replace a text of `CHANGED` and run the tests."""
+    edit = ToolCall("edit_file", {"path": CHANGED, "old_text": old, "new_text": new})
+    return ((edit, ToolCall("verify", {"command": ["python", "-m", "pytest"]})),)
+
+
 CALLS = 4
 """The number of model calls of an approved job: one plan, two of the executor, one verdict."""
 
@@ -53,7 +63,53 @@ class Delivering:
             "deliver": {"pull_request": True},
             "run_seconds": 60,
         }
-        return str(self.service.submit({**spec, **fields})["id"])
+        bundle = fields.pop("bundle", None)
+        return str(self.service.submit({**spec, **fields}, bundle=bundle)["id"])
+
+    def follow_up(self, parent_id: str, **fields: Any) -> str:
+        """Submit the next job of a job's conversation, with the terms of that job."""
+
+        async def submit() -> str:
+            async with self.deployment.operations() as operations:
+                parent = await self.deployment.record_of(operations, parent_id)
+                terms = replace(parent.spec, rebase=None, retry_of=None, task=NEXT_TASK)
+                spec = replace(terms, conversation_id=parent.conversation_id, **fields)
+                return await self.deployment.submit(operations, spec)
+
+        return asyncio.run(submit())
+
+    def approve(self, job_id: str) -> dict[str, Any]:
+        """Approve the open review of a job; return the job when it has succeeded."""
+        self.decide(job_id)
+        return self.job(job_id)
+
+    def decide(self, job_id: str) -> None:
+        """Approve the open review of a job."""
+        review = self.job(job_id, "awaiting_review")["review"]
+        decision = {"action": "approve", "review_id": review["id"], "digest": review["digest"]}
+        self.service.decide(job_id, decision)
+
+    def push(self, branch: str, files: Mapping[str, bytes]) -> str:
+        """Add a commit of a person to a branch of the forge; return the commit."""
+        self.project.git("fetch", "--quiet", "origin", branch)
+        self.project.git("checkout", "--quiet", "-B", branch, "FETCH_HEAD")
+        commit = self.project.commit(files)
+        self.project.git("push", "--quiet", "origin", branch)
+        return commit
+
+    def merge(self, branch: str) -> str:
+        """Merge a branch into main as one new commit, and delete the branch, as forges do; return
+        the commit."""
+        self.project.git("fetch", "--quiet", "origin", branch, "main")
+        self.project.git("checkout", "--quiet", "-B", "main", "origin/main")
+        self.project.git("merge", "--quiet", "--squash", f"origin/{branch}")
+        commit = self.project.commit(message="Squashed")
+        self.project.git("push", "--quiet", "origin", "main", f":{branch}")
+        return commit
+
+    def file(self, commit: str, path: str) -> bytes:
+        """The bytes of a file in the forge's repository."""
+        return self.bare.raw("show", f"{commit}:{path}")
 
     @property
     def url(self) -> str:

@@ -11,6 +11,7 @@ effect.
 |---|---|
 | claim | the lease; before it, a worker has taken the hint, but no worker has the job |
 | journal | a finished model call or tool call, with its cost and its events |
+| start | the commit and the files that a job starts with, on an earlier change |
 | checkpoint | a step of the graph, or the result of one of its nodes |
 | pause | the review that asks a person |
 | release | the job returns to the queue: a drain, a retry, an expired lease |
@@ -96,6 +97,8 @@ def install(fail_point: str) -> None:
         with ExitStack() as both:
             if writes.journal:
                 both.enter_context(point.surround("journal"))
+            if writes.continues is not None:
+                both.enter_context(point.surround("start"))
             if writes.commands:
                 both.enter_context(point.surround("checkpoint"))
             await write(self, job_id, epoch, writes)

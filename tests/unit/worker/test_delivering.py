@@ -12,8 +12,8 @@ import pytest
 from support.jobs.job_examples import queued
 
 from agents.errors import Stopped
-from jobs.model.record import Push
-from jobs.model.spec import Deliver, JobSpec, Repo
+from jobs.model.record import Continuation, Push
+from jobs.model.spec import Deliver, EarlierChange, JobSpec, Repo
 from settings.repositories import RepositorySettings
 from worker.delivery import push
 from worker.delivery.push import ApprovedChange, ChangePush
@@ -26,7 +26,7 @@ from worker.repositories.errors import (
 )
 from worker.repositories.remote import Listed
 
-BEGAN, OURS, OTHER = "a" * 40, "b" * 40, "c" * 40
+BEGAN, OURS, OTHER, LATER = "a" * 40, "b" * 40, "c" * 40, "d" * 40
 BRANCH = "refs/heads/fettle/j"
 CHANGE = ApprovedChange("fettle/j", OURS, b"bundle")
 MAIN = {"HEAD": BEGAN, "refs/heads/main": BEGAN}
@@ -48,8 +48,9 @@ class Host:
         self.done.append("look")
         return Listed(self.lists.pop(0), self.head)
 
-    async def push(self, _git: object, commit: str, branch: str) -> None:
-        self.done.append(f"push {commit[0]} {branch}")
+    async def push(self, _git: object, commit: str, branch: str, expected: str | None) -> None:
+        after = f" after {expected[0]}" if expected else ""
+        self.done.append(f"push {commit[0]} {branch}{after}")
         if self.declines is not None:
             raise self.declines
 
@@ -73,25 +74,31 @@ async def open_bundle(_bundle: bytes) -> AsyncIterator[None]:
     yield None
 
 
+async def follows(_origin: object, head: str, commit: str) -> bool:
+    return (head, commit) == (LATER, OURS)
+
+
 async def delivered(
     monkeypatch: pytest.MonkeyPatch,
     host: Host,
     ref: str | None = "main",
     forge: Forge | None = None,
     is_deleted: bool = False,
+    change: ApprovedChange = CHANGE,
+    continues: Continuation | None = None,
 ) -> Push:
     monkeypatch.setattr(push, "RemoteOrigin", host)
     spec = JobSpec("Fix it", repo=Repo("https://git.test/a", ref), deliver=Deliver())
     target: Any = SimpleNamespace(site=SimpleNamespace(url="https://git.test/a"), forge=forge)
-    base: Any = SimpleNamespace(commit=BEGAN, open_bundle=open_bundle)
+    base: Any = SimpleNamespace(commit=BEGAN, open_bundle=open_bundle, follows=follows)
 
     async def check() -> None:
         if is_deleted:
             raise Stopped("another has the job")
 
-    record = replace(queued("j"), spec=spec)
+    record = replace(queued("j"), spec=spec, continues=continues)
     attempt = ChangePush(record, target, RepositorySettings(), base, check)
-    return await attempt.deliver(CHANGE, "Done.")
+    return await attempt.deliver(change, "Done.")
 
 
 async def test_a_branch_that_exists_is_not_pushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +109,37 @@ async def test_a_branch_that_exists_is_not_pushed_again(monkeypatch: pytest.Monk
         assert (host.done, delivery.commit, delivery.base) == (done, OURS, "main")
     with pytest.raises(DeliveryRefused, match=f"another commit .{OTHER}"):
         await delivered(monkeypatch, Host([{**MAIN, BRANCH: OTHER}]))
+    followed = Host([{**MAIN, BRANCH: LATER}])
+    assert (await delivered(monkeypatch, followed)).commit == OURS
+    assert followed.done == ["look"]
+
+
+async def test_a_commit_is_added_to_the_branch_only_at_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head = "e" * 40
+    added = replace(CHANGE, branch="fettle/j0", parent=head)
+    earlier = EarlierChange("j0", "b" * 64, BEGAN, branch="fettle/j0")
+    start = Continuation(earlier, "w" * 64, BEGAN, BEGAN, branch="fettle/j0")
+    name = "refs/heads/fettle/j0"
+
+    async def deliver(*lists: Mapping[str, str], declines: Exception | None = None) -> Host:
+        host = Host([{**MAIN, **refs} for refs in lists], declines=declines)
+        done = await delivered(monkeypatch, host, change=added, continues=start)
+        assert (done.branch, done.commit, done.base_moved) == ("fettle/j0", OURS, False)
+        return host
+
+    assert (await deliver({name: head})).done == ["look", "push b fettle/j0 after e"]
+    assert (await deliver({name: OURS})).done == ["look"]
+    assert (await deliver({name: LATER})).done == ["look"]
+    stale = RepositoryRefused("declined the branch: stale info")
+    assert (await deliver({name: head}, {name: LATER}, declines=stale)).done[-1] == "look"
+    with pytest.raises(DeliveryRefused, match=rf"at {OTHER}, and no longer at {head}.*rebase j`"):
+        await deliver({name: head}, {name: OTHER}, declines=stale)
+    with pytest.raises(DeliveryRefused, match=f"at {OTHER}, and no longer at {head}"):
+        await deliver({name: OTHER})
+    with pytest.raises(DeliveryRefused, match=r"no longer has the branch fettle/j0.*onto main"):
+        await deliver({})
 
 
 async def test_a_push_of_another_attempt_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,15 @@ async def test_an_existing_request_is_not_opened_again() -> None:
     assert (await open_request(lab, REQUEST)).endswith("/team/sub/app/-/merge_requests/4")
 
 
+async def test_an_open_request_counts_before_a_closed_one() -> None:
+    closed = {"head": {"ref": BRANCH}, "state": "closed", "number": 5}
+    forge, _ = github(ApiResponse(200, [closed, {**closed, "state": "open", "number": 3}]))
+    assert await open_request(forge, REQUEST) == "https://github.com/team/app/pull/3"
+    merged = {"source_branch": BRANCH, "state": "merged", "iid": 5}
+    lab, _ = gitlab(ApiResponse(200, [merged, {**merged, "state": "opened", "iid": 3}]))
+    assert (await open_request(lab, REQUEST)).endswith("/-/merge_requests/3")
+
+
 TWICE = "A pull request already exists for team:fettle/j."
 
 
