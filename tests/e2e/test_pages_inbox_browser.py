@@ -181,6 +181,10 @@ def test_a_reviewer_snoozes_claims_searches_and_is_notified(site, scheme, size):
         page = visitor.go("/app/inbox")
         rows = page.locator("#inbox .row:visible")
         row = page.locator(f"[data-review^='{first}@']")
+        row.get_by_role("button", name="1 h").click()
+        expect(rows).to_have_count(3)
+        page.get_by_role("button", name="Undo").click()
+        expect(rows).to_have_count(4)
         row.get_by_role("button", name="until tomorrow 9:00").click()
         expect(rows).to_have_count(3)
         expect(page.locator("#snoozed")).to_contain_text("Snoozed: 1.")
@@ -190,6 +194,10 @@ def test_a_reviewer_snoozes_claims_searches_and_is_notified(site, scheme, size):
         page.locator(f"#waits-{last}").click()
         send_back(page, last)
         page.wait_for_url(f"**/app/jobs/{red}?order=wait")  # the snoozed job does not open
+        page.get_by_role("button", name="Claim", exact=True).click()
+        expect(page.locator("#strip")).to_contain_text("claimed by development")
+        page.get_by_role("button", name="Release").click()  # it undoes the claim
+        expect(page.locator("#strip")).not_to_contain_text("claimed by development")
         page.keyboard.press("c")
         page.keyboard.press("Enter")
         expect(page.locator("#strip")).to_contain_text("claimed by development")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -32,6 +33,7 @@ from jobs.view.queueing import FleetState
 
 router = APIRouter()
 ROWS = 25
+CHANGES_OF_LABELS = ("add", "remove", "undo")
 BUSY_SECONDS, QUIET_SECONDS = 4, 30
 """The list is read again after this time even if no change was counted: the cost of a running job
 is not counted as a change."""
@@ -102,13 +104,15 @@ async def act_on_selected(request: Request, services: ServicesDep, visitor: Subm
     form = await form_values(request, services.settings, lists=frozenset({"job"}))
     outcomes = []
     for job_id in form.get("job", ()):
-        outcome = {"id": job_id, "line": job_id, "error": ""}
+        outcome: dict[str, Any] = {"id": job_id, "line": job_id, "error": "", "labels": None}
         outcomes.append(outcome)
         try:
             record = (await find_job(services, visitor.credential, job_id)).record
             if visitor.may(Scope.READ):
                 outcome["line"] = words.first_line(record.spec.task)
             outcome["id"] = await _act(request, services, visitor, record, form)
+            if form["action"] in CHANGES_OF_LABELS:
+                outcome["labels"] = json.dumps(record.spec.labels)
         except RefusedRequest as refused:
             outcome["error"] = refused.detail
     return render_page("jobs_selected.html", visitor, outcomes=outcomes, back=form.get("back", ""))
@@ -133,17 +137,27 @@ async def _act(
                 services, visitor.credential, record.id, terms, request_id
             )
             return submitted.record.id
-        case "add" | "remove" as action:
+        case "add" | "remove" | "undo" as action:
 
             def change(present: Sequence[str]) -> LabelsRequest:
                 remaining = [label for label in present if label not in labels]
-                added = labels if action == "add" else []
-                return as_request(LabelsRequest, {"labels": remaining + added})
+                values = remaining + (labels if action == "add" else [])
+                if action == "undo":  # the labels from before the change
+                    values = _labels_before(form.get(f"labels-{record.id}", ""))
+                return as_request(LabelsRequest, {"labels": values})
 
             await jobs_api.relabel(services, visitor.credential, record.id, change)
         case _:
             raise RefusedRequest(problems.BAD_REQUEST, "the form names no action")
     return record.id
+
+
+def _labels_before(text: str) -> Any:
+    """The labels in a field of the form that undoes a change: a label may have commas."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise RefusedRequest(problems.BAD_REQUEST, "the form has no labels of this job") from None
 
 
 async def _standing(services: Services, visitor: Visitor) -> tuple[int, int]:

@@ -273,6 +273,15 @@ async def test_selected_jobs_are_cancelled_retried_and_labelled(front):
         await act("remove", jobs[0], labels="a")
         labels = [(await front.job(job_id))["spec"]["labels"] for job_id in jobs]
         assert labels == [["b", "c d"], ["a"], ["b", "a", "c d"]]
+        labels[2] = ["with, a comma"]
+        await front.client.patch(f"/jobs/{jobs[2]}", json={"labels": labels[2]})
+        changed = await act("add", jobs[0], jobs[2], labels="z,a")
+        fields = re.findall(r'name="(labels-\w+)" value="([^"]*)"', changed)
+        before = {name: html.unescape(value) for name, value in fields}
+        assert 'value="undo"' in changed
+        assert 'value="undo"' in await act("undo", jobs[0], jobs[2], **before), "an undo, too"
+        restored = [(await front.job(job_id))["spec"]["labels"] for job_id in jobs]
+        assert restored == labels
         assert "20 items" in await act("add", jobs[0], labels=",".join(map(str, range(21))))
         retried = await act("retry", jobs[0], jobs[2])
         assert "1 of 2 jobs changed" in retried

@@ -365,7 +365,7 @@ def test_each_form_works_without_scripts():
     record = a_record([a_run()], approvals=2)
     html = panel("strip", record, by="bob")
     forms = re.findall(r"<form[^>]*>", html)
-    assert len(forms) == 4
+    assert len(forms) == 5
     for form in forms:
         assert re.search(r'method="post" action="/app/jobs/0{20}/review(/claim)?"', form)
     assert html.count('<input type="hidden" name="x-form-token" value="t">') == len(forms)

@@ -3,7 +3,9 @@
 (() => {
   const [KEY, NOTIFY] = [`fettle-snoozed:${document.body.dataset.visitor}`, "fettle-notify"];
   const button = document.getElementById("notify");
+  const UNDO_MS = 5000;
   let known = null;
+  let undo = null; // the review that was snoozed last, for UNDO_MS
 
   const read = () => {
     const until = JSON.parse(localStorage.getItem(KEY) || "{}");
@@ -27,6 +29,7 @@
     const visible = rows.filter((row) => !row.hidden);
     notice.hidden = visible.length === rows.length;
     notice.querySelector("span").textContent = `Snoozed: ${rows.length - visible.length}.`;
+    notice.querySelector("[data-undo]").hidden = !undo;
     const fresh = visible.filter((row) => known && !known.has(row.dataset.review));
     if (fresh.length && document.hidden && notifies()) announce(fresh);
     known = new Set(visible.map((row) => row.dataset.review));
@@ -43,7 +46,13 @@
     } else if (row) {
       if (target.dataset.snooze === "tomorrow") until.setHours(24 + 9, 0, 0, 0);
       else until.setHours(until.getHours() + 1);
-      localStorage.setItem(KEY, JSON.stringify({ ...read(), [row.dataset.review]: until.getTime() }));
+      const review = undo = row.dataset.review;
+      setTimeout(() => { if (undo === review) undo = null; apply(); }, UNDO_MS);
+      localStorage.setItem(KEY, JSON.stringify({ ...read(), [review]: until.getTime() }));
+    } else if (target.matches("#snoozed [data-undo]")) {
+      const { [undo]: _, ...others } = read();
+      undo = null;
+      localStorage.setItem(KEY, JSON.stringify(others));
     } else if (target.matches("#snoozed button")) localStorage.removeItem(KEY);
     else return;
     apply();
