@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_settings import NoDecode
@@ -25,7 +25,7 @@ _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
 
 
 def _check_pattern(text: str) -> str:
-    """The pattern in the form of `canonical_repository`. Raises ValueError."""
+    """The pattern in the form of the names that `ReviewRule.matches` takes. Raises ValueError."""
     pattern = posixpath.normpath(unquote(text.partition("://")[2] or text))
     if re.search(r"[@:\s]", pattern) or (pattern != "*" and not pattern.find("/") > 0):
         raise ValueError("write HOST/PATH, such as git.example.org/payments/*, or *")
@@ -56,7 +56,8 @@ class ReviewRule(BaseModel):
     """A review without a decision is rejected after this time."""
 
     def matches(self, repository: str, labels: Collection[str]) -> bool:
-        """Whether the rule applies to a job. `repository`: in its canonical form; '': none."""
+        """Whether the rule applies to a job. `repository`: HOST/PATH in lower case, without the
+        parts that a host ignores; '': none."""
         if self.labels and set(self.labels).isdisjoint(labels):
             return False
         return not self.repositories or self.pattern_of(repository) is not None
@@ -66,9 +67,9 @@ class ReviewRule(BaseModel):
         in_pattern = (name for name in self.repositories if fnmatchcase(repository, name))
         return next(in_pattern, None) if repository else None
 
-    def condition_of(self, url: str | None, labels: Collection[str]) -> str:
+    def condition_of(self, repository: str, labels: Collection[str]) -> str:
         """The condition by which the rule applies to a job, for people."""
-        pattern = self.pattern_of(canonical_repository(url) if url else "")
+        pattern = self.pattern_of(repository)
         label = next((label for label in self.labels if label in labels), None)
         parts = [f"repository {pattern}"] * bool(pattern) + [f"label {label}"] * bool(label)
         return " and ".join(parts) or "each job"
@@ -91,9 +92,8 @@ class ReviewPolicy(BaseModel):
         """The path of the file, for `fettle config`."""
         return self._path
 
-    def rules_for(self, url: str | None, labels: Collection[str]) -> list[ReviewRule]:
-        """The rules that apply to a job on the repository `url`."""
-        repository = canonical_repository(url) if url else ""
+    def rules_for(self, repository: str, labels: Collection[str]) -> list[ReviewRule]:
+        """The rules that apply to a job. `repository`: see `ReviewRule.matches`."""
         return [rule for rule in self.rule if rule.matches(repository, labels)]
 
     def approvers_of(self, rule: ReviewRule) -> tuple[str, ...]:
@@ -104,15 +104,6 @@ class ReviewPolicy(BaseModel):
         )
         names = (name for group in groups for name in group)
         return tuple({" ".join(name.casefold().split()): name for name in names}.values())
-
-
-def canonical_repository(url: str) -> str:
-    """`host/path`, equal for all URLs by which a host knows a repository: without scheme, user,
-    port, case, `.git`, escapes and superfluous slashes."""
-    parts = urlsplit(url)
-    path = posixpath.normpath("/" + unquote(parts.path)).strip("/").casefold()
-    path = path.removesuffix(".git").rstrip("/")
-    return f"{(parts.hostname or '').rstrip('.').casefold()}/{path}"
 
 
 def read_policy(value: object) -> object:

@@ -17,7 +17,14 @@ from api.quantities import plural
 from api.schemas.problem import FieldError
 from api.services import Services
 from jobs.model.people import identity_of
-from jobs.model.spec import CODEOWNERS, JobKind, JobSpec, OnExpiry, ReviewRules
+from jobs.model.spec import (
+    CODEOWNERS,
+    JobKind,
+    JobSpec,
+    OnExpiry,
+    ReviewRules,
+    repository_name,
+)
 from settings.review_policy import ReviewPolicy, parse_policy
 
 
@@ -43,8 +50,9 @@ def apply_rules(spec: JobSpec, url: str | None, policies: Sequence[ReviewPolicy]
     later policy cannot name further persons for a rule of an earlier one. Raises RefusedRequest, a
     422, if by the rules too few persons could approve the job, or if a rule applies to a benchmark:
     its exercises ask no person."""
+    repository = repository_name(url) if url else ""
     matching = [
-        (policy, rule) for policy in policies for rule in policy.rules_for(url, spec.labels)
+        (policy, rule) for policy in policies for rule in policy.rules_for(repository, spec.labels)
     ]
     rules = [rule for _, rule in matching]
     if not rules or spec.kind is JobKind.VERIFICATION:
@@ -64,7 +72,7 @@ def apply_rules(spec: JobSpec, url: str | None, policies: Sequence[ReviewPolicy]
     own_seconds = [spec.review_expires_seconds] if spec.review_expires_seconds else []
     review_rules = ReviewRules(
         names=tuple(rule.name for rule in rules),
-        conditions=tuple(rule.condition_of(url, spec.labels) for rule in rules),
+        conditions=tuple(rule.condition_of(repository, spec.labels) for rule in rules),
         approvers=approvers,
         owners={identity_of(name): tuple(persons) for name, persons in groups.items()},
         override=all(rule.override for rule in rules),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from urllib.parse import unquote, urlsplit
 
 DEFAULT_TIMEOUT_SECONDS = 900
 CASES_PATH = ".fettle/cases.json"
@@ -251,11 +253,16 @@ class Repo:
 
 
 def repository_name(url: str) -> str:
-    """A repository's address without its scheme, its user and its ending:
-    `git.example.org/team/app`. A name is its own name."""
-    address = url.rstrip("/").removesuffix(".git").rpartition("://")[2]
-    host, slash, path = address.partition("/")
-    return host.rpartition("@")[2].lower() + slash + path
+    """The name of a repository, such as `git.example.org/team/app`: equal for all URLs by which a
+    host knows it. It has no scheme, user, port, upper case, `.git`, escapes and superfluous
+    slashes. A name is its own name."""
+    try:
+        parts = urlsplit(url if "://" in url else f"//{url}")
+    except ValueError:  # not an address; it is the name of no repository
+        return url
+    path = posixpath.normpath("/" + unquote(parts.path)).strip("/").casefold()
+    host = (parts.hostname or "").rstrip(".").casefold()
+    return f"{host}/{path.removesuffix('.git').rstrip('/')}".rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,14 @@ async def test_a_page_has_the_costs(service):
     assert [charge.cost_usd for charge in page.charges[record.id]] == ["0.5"]
 
 
+SAME_REPOSITORY = (
+    "https://git.example.org/team/app/",
+    "git.example.org/team/app",
+    "GIT.example.org./Team/App.GIT",
+    "https://git.example.org:8443//team/%61pp.git",
+)
+
+
 async def test_jobs_are_found_by_submitter_model_repository_and_conversation(service):
     plain = await service.submit("a")
     repo = Repo(url="ssh://git@Git.Example.org/team/app.git")
@@ -178,7 +186,7 @@ async def test_jobs_are_found_by_submitter_model_repository_and_conversation(ser
         ({"person": "ann"}, [other.id, plain.id]),
         ({"person": "bob"}, []),
         ({"model": "groq:x"}, [other.id]),
-        ({"repository": repository_name("https://git.example.org/team/app/")}, [other.id]),
+        *(({"repository": repository_name(name)}, [other.id]) for name in SAME_REPOSITORY),
         ({"conversation": plain.id}, [other.id, plain.id]),
         ({"conversation": plain.id, "model": "groq:x", "status": Status.QUEUED}, [other.id]),
         ({"conversation": other.id}, []),

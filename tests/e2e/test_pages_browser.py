@@ -529,6 +529,23 @@ HIDE = """() => {
 }"""
 
 
+def test_a_long_form_of_a_finished_job_scrolls_with_the_page(site):
+    job_id = site.submit("recording:plot", "It is over.")
+    site.until(job_id, "awaiting_review")
+    site.call("POST", f"/jobs/{job_id}/review", json={"action": "reject", "feedback": "No."})
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        visitor.page.set_viewport_size({"width": 390, "height": 500})
+        page = visitor.go(f"/app/jobs/{job_id}")
+        page.locator("summary", has_text="Run again with").click()
+        last = page.locator("#fork-review")
+        expect(last).to_be_visible()
+        heights = page.locator(".strip").evaluate("e => [e.scrollHeight, e.clientHeight]")
+        assert heights[0] == heights[1] > 500
+        last.scroll_into_view_if_needed()
+        assert page.evaluate("scrollY") > 0
+
+
 def test_the_list_and_its_title_are_updated_and_drafts_are_private(site):
     key = site.key("eve", "read", "submit", "review")
     with site.visiting() as visitor:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from jobs.model import spec
+from jobs.model.spec import repository_name
+from settings import review_policy
 from settings.api import ApiSettings
 from settings.review_policy import ReviewPolicy
 from settings.starting.provenance import complaints, trace
@@ -51,8 +54,8 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> ReviewPo
 )
 def test_no_way_to_write_an_url_evades_a_rule(tmp_path, monkeypatch, url):
     policy = read(tmp_path, monkeypatch, PAYMENTS)
-    assert [rule.name for rule in policy.rules_for(url, ())] == ["payments"]
-    both = policy.rules_for(url, ("production", "x"))
+    assert [rule.name for rule in policy.rules_for(repository_name(url or ""), ())] == ["payments"]
+    both = policy.rules_for(repository_name(url), ("production", "x"))
     assert [rule.name for rule in both] == ["payments", "production"]
     assert policy.approvers_of(both[0]) == ("Ada Lovelace", "Grace Hopper", "CODEOWNERS")
 
@@ -60,9 +63,9 @@ def test_no_way_to_write_an_url_evades_a_rule(tmp_path, monkeypatch, url):
 @pytest.mark.parametrize("url", [None, "https://git.example.org/other", "https://a.org/payments/x"])
 def test_a_rule_for_repositories_leaves_other_jobs_alone(tmp_path, monkeypatch, url):
     policy = read(tmp_path, monkeypatch, PAYMENTS)
-    assert policy.rules_for(url, ()) == []
+    assert policy.rules_for(repository_name(url or ""), ()) == []
     everywhere = read(tmp_path, monkeypatch, '[[rule]]\nname = "all"\nrepositories = ["*"]\n')
-    assert bool(everywhere.rules_for(url, ())) is (url is not None)
+    assert bool(everywhere.rules_for(repository_name(url or ""), ())) is (url is not None)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +102,12 @@ def test_a_bad_file_is_an_error_with_line_and_remedy(tmp_path, monkeypatch, old,
 )
 def test_no_way_to_write_a_pattern_makes_a_rule_without_effect(tmp_path, monkeypatch, pattern):
     text = PAYMENTS.replace("https://git.example.org/payments/core.git", pattern)
-    rules = read(tmp_path, monkeypatch, text).rules_for("https://git.example.org/payments/core", ())
+    rules = read(tmp_path, monkeypatch, text).rules_for("git.example.org/payments/core", ())
     assert [rule.name for rule in rules] == ["payments"]
+
+
+def test_the_word_for_the_owners_of_files_is_the_same_in_policy_and_job():
+    assert review_policy.CODEOWNERS == spec.CODEOWNERS
 
 
 def test_a_missing_file_is_an_error_and_an_empty_name_is_no_policy(tmp_path, monkeypatch):
@@ -121,7 +128,7 @@ def test_the_example_of_the_documentation_is_valid(tmp_path, monkeypatch):
     page = Path(__file__).parents[3] / "docs" / "review.md"
     example = page.read_text().partition("```toml\n")[2].partition("```")[0]
     policy = read(tmp_path, monkeypatch, example)
-    rules = policy.rules_for("https://git.example.org/payments/core", ())
+    rules = policy.rules_for("git.example.org/payments/core", ())
     assert [rule.name for rule in rules] == ["every job", "payments"]
 
 
