@@ -28,6 +28,7 @@ from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult, Sandbox, SandboxUnavailable
 from sandbox.result import result_without_answer
 
+NO_SITE: Mapping[str, bytes] = {}
 MOST_TESTS = 500
 """Tests in a report. If there are more, those that have not passed come first."""
 MOST_DETAILS = 100_000
@@ -45,31 +46,46 @@ _LIMITS = {
 
 
 async def judge_work(
-    ports: Ports, checks: Checks, tree: Tree, limits: Limits | None = None
+    ports: Ports,
+    checks: Checks,
+    tree: Tree,
+    limits: Limits | None = None,
+    site: Mapping[str, bytes] = NO_SITE,
 ) -> Report:
     """Run `checks` over a copy of `tree`, a version of the job's workspace. See `judge`."""
     commit = await commit_of(ports.workspace) if tree.layers else None
-    return await judge(ports.sandbox, tree, checks, limits or ports.limits, commit)
+    return await judge(ports.sandbox, tree, checks, limits or ports.limits, commit, site)
 
 
 async def judge(
-    sandbox: Sandbox, tree: Tree, checks: Checks, limits: Limits, commit: Commit | None = None
+    sandbox: Sandbox,
+    tree: Tree,
+    checks: Checks,
+    limits: Limits,
+    commit: Commit | None = None,
+    site: Mapping[str, bytes] = NO_SITE,
 ) -> Report:
     """Run `checks` over a copy of the files of a workspace. `commit`: of the job's repository.
+    `site`: more site files for pytest.
 
     Raises SandboxUnavailable if no program can run or pytest is not installed; ValueError for a
     command that cannot be split. Failed tests and programs are values.
     """
     reports = []
     if checks.files or not checks.cases:
-        reports.append(await _run_test_files(sandbox, tree, checks, limits, commit))
+        reports.append(await _run_test_files(sandbox, tree, checks, limits, commit, site))
     if checks.cases:
         reports.append(await cases.run_cases(sandbox, tree, checks.cases, limits, commit=commit))
     return merged(reports)
 
 
 async def _run_test_files(
-    sandbox: Sandbox, tree: Tree, checks: Checks, limits: Limits, commit: Commit | None
+    sandbox: Sandbox,
+    tree: Tree,
+    checks: Checks,
+    limits: Limits,
+    commit: Commit | None,
+    site: Mapping[str, bytes],
 ) -> Report:
     settings, links = (commit.settings, commit.links) if commit else ((), {})
     texts = {placed(path, links): text for path, text in checks.files.items()}
@@ -77,7 +93,7 @@ async def _run_test_files(
     copy = tree_under_test(tree, texts, settings)
     if command.is_pytest:
         copy = with_texts(copy, texts)
-        site = commit.site if commit else site_of(copy.files)
+        site = {**(commit.site if commit else site_of(copy.files)), **site}
         return await _run_pytest(sandbox, command, copy, site, limits)
     case = Case(" ".join(command.argv), command.argv, files=checks.files)
     return await cases.run_cases(sandbox, copy, [case], limits, "exit_code", commit)

@@ -79,10 +79,12 @@ def checks_of(state: State, ports: Ports) -> Checks:
 
 
 def criteria_for_prompt(state: State, ports: Ports) -> dict[str, Any]:
-    """{checks: their names, interface: the names that the tester's tests use, verify: the job's
-    command}, for the prompts of the planner and the executor."""
+    """{checks: their names, added: those that are put into the project, interface: the names that
+    the tester's tests use, verify: the job's command}, for the prompts of the planner and the
+    executor."""
     return {
         "checks": checks_of(state, ports).names,
+        "added": sorted(state.get("tests", {})) if ports.repository else [],
         "interface": state.get("interface", ""),
         "verify": shlex.join(state["job"].get("verify") or ()),
     }

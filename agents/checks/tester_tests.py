@@ -1,7 +1,8 @@
 """Which of the tester's tests are useful, by one trial without a solution. Pure.
 
 In the trial, each module of the solution that the tests import has every name, and each call of it
-fails. A test that passes there does not test the solution, and a test that fails there for another
+fails (`sandbox_programs/unwritten.py`). On a repository, the commit's own names keep their
+values. A test that passes there does not test the solution, and a test that fails there for another
 reason than a call of the solution cannot be run.
 """
 
@@ -12,38 +13,20 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from agents.checks.reports import Test
 from agents.errors import PathOutside
 from agents.paths import normalize_path
+from agents.runs.project_tests import BESIDE, SuiteLayout
+from agents.runs.sources import is_test
 
 _LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy", "pandas", "matplotlib", "PIL"}
 NO_SOLUTION = "there is no solution"
-_SOLUTION = f"""
-class NoSolution(BaseException):
-    pass
+"""The error of each call in the trial."""
 
-
-class Failing:
-    def __init__(self, *args, **named):
-        raise NoSolution({NO_SOLUTION!r})
-
-
-def fail(*args, **named):
-    raise NoSolution({NO_SOLUTION!r})
-
-
-def __getattr__(name):
-    if name.startswith("__"):
-        raise AttributeError(name)
-    if name.endswith(("Error", "Exception")):
-        return type(name, (Exception,), {{}})
-    return type(name, (Failing,), {{}}) if name[0].isupper() else fail
-"""
-"""A module that has every name. No `except Exception` catches the error of its calls."""
-
-NO_NAME = "its name is not test_NAME.py, or is taken"
+NO_NAME = "its name is not that of a test, or is taken"
 NO_TEST = "there is no test in it"
 NOT_RUN = "it cannot be run"
 USELESS = "it passes without a solution"
@@ -70,42 +53,42 @@ class UsefulTests:
 
 
 def usable_files(
-    files: Mapping[str, str], workspace_paths: Collection[str]
+    files: Mapping[str, str], workspace_paths: Collection[str], layout: SuiteLayout = BESIDE
 ) -> tuple[dict[str, str], tuple[Dropped, ...]]:
-    """The files that can be tried, and the others with the reasons."""
+    """The files that can be tried, at their paths in the project's `layout`, and the others with
+    the reasons."""
     usable: dict[str, str] = {}
     dropped: list[Dropped] = []
     for name, text in files.items():
         try:
-            path = normalize_path(name)
+            path = layout.normal_path(normalize_path(name))
             ast.parse(text)
         except (PathOutside, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             dropped.append((name[:100], f"it cannot be read: {error}"))
             continue
-        base = path.rpartition("/")[2]
-        if base.startswith("test_") and base.endswith(".py") and path not in workspace_paths:
+        if layout.is_free(path, workspace_paths):
             usable[path] = text
         else:
             dropped.append((path, NO_NAME))
     return usable, tuple(dropped)
 
 
-def failing_solution(
-    files: Mapping[str, str], interface: str, workspace_paths: Collection[str]
-) -> dict[str, bytes]:
+def unwritten_modules(
+    files: Mapping[str, str], interface: str, workspace_paths: Collection[str], *, replace: bool
+) -> dict[str, bool]:
     """The modules of the solution that the test `files` import: modules of the workspace, and
-    modules that `interface` names and that do not exist yet. Each call of these modules fails."""
-    names = _imported_modules(files)
-    modules = [name.replace(".", "/") for name in names]
-    existing = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}
-    new = {
-        f"{module}.py"
-        for module, name in zip(modules, names, strict=True)
-        if not _exists(name, workspace_paths)
-        and re.search(rf"\b{re.escape(name.partition('.')[0])}\b", interface)
-        and not any(path.startswith(f"{module}/") for path in modules)  # then it is a package
-    }
-    return dict.fromkeys(sorted(new | existing.intersection(workspace_paths)), _SOLUTION.encode())
+    modules that `interface` names, with their packages. The values say whether an existing module
+    is replaced in the trial; with `replace`, each module that a file imports is."""
+    parts = {part.removesuffix(".py") for path in workspace_paths for part in path.split("/")}
+    modules: dict[str, bool] = {}
+    for name in _imported_modules(files):
+        top = name.partition(".")[0]
+        is_named = re.search(rf"\b{re.escape(top)}\b", interface) is not None
+        is_library = top in _LIBRARIES or is_test(f"{name.replace('.', '/')}.py")
+        if not is_library and (top in parts or is_named):
+            packages = accumulate(name.split("."), "{}.{}".format)
+            modules |= {**dict.fromkeys(packages, False), **modules, name: replace}
+    return modules
 
 
 def select_useful(
@@ -114,8 +97,8 @@ def select_useful(
     problem: str | None = None,
     dropped: Sequence[Dropped] = (),
 ) -> UsefulTests:
-    """The tests of `files` that stay after the trial over `failing_solution`. `problem` is a reason
-    why the trial has no result for a file; `dropped` are earlier reasons."""
+    """The tests of `files` that stay after the trial. `problem` is a reason why the trial has no
+    result for a file; `dropped` are earlier reasons."""
     useful: dict[str, str] = {}
     ids: list[str] = []
     all_dropped = list(dropped)
@@ -165,14 +148,6 @@ def _imported_modules(files: Mapping[str, str]) -> list[str]:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module)
     return sorted(names)
-
-
-def _exists(module: str, workspace_paths: Collection[str]) -> bool:
-    """Whether a module is of a library, or the workspace has it or its package."""
-    top = module.partition(".")[0]
-    return top in _LIBRARIES or any(
-        path.startswith((f"{top}/", f"{top}.")) for path in workspace_paths
-    )
 
 
 def _without(path: str, text: str, useless: Collection[str], stay: Collection[str]) -> str:

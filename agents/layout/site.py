@@ -102,7 +102,7 @@ def editable_metadata(paths: Collection[str], texts: Mapping[str, str]) -> dict[
 
 
 def _project(paths: Collection[str], texts: Mapping[str, str]) -> Project:
-    return Project(paths, _toml(texts.get("pyproject.toml", "")), texts)
+    return Project(paths, parse_toml(texts.get("pyproject.toml", "")), texts)
 
 
 def _rule_of(project: Project) -> _Rule | None:
@@ -135,7 +135,7 @@ def _rule(system: Mapping[str, Any]) -> _Rule:
     return backends.unknown
 
 
-def _toml(text: str) -> Mapping[str, Any]:
+def parse_toml(text: str) -> Mapping[str, Any]:
     """A TOML file; empty if it cannot be read."""
     if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
         return {}

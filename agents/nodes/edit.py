@@ -47,9 +47,24 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     files = {"workspace": ports.workspace.digest, "artifacts": artifacts}
     edited = {"by": decision["by"], "changes": written["changes"], "refused": written["refused"]}
     return {
+        "tests": await _edited_tests(state, ports),
         "runs": runs_in(run_traces),
         "edits": [{"revision": state["revision"], **files, **edited}],
         **files,
+    }
+
+
+async def _edited_tests(state: State, ports: Ports) -> dict[str, str]:
+    """The tester's tests after the edit. On a repository they are in the workspace, and a person
+    may change and remove them."""
+    tests = dict(state.get("tests", {}))
+    if ports.repository is None:
+        return tests
+    contents = {path: await ports.workspace.read(path) for path in tests}
+    return {
+        path: content.decode(errors="replace")
+        for path, content in contents.items()
+        if content is not None
     }
 
 

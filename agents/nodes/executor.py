@@ -16,6 +16,7 @@ from agents.evidence.record import UnnoticedMutation
 from agents.evidence.verdict import CRITIC, run_of, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.review import since_last_pass
+from agents.nodes.tester import put_tests_into_project
 from agents.parallel.merging import join_context
 from agents.paths import own_files
 from agents.ports import Event
@@ -56,13 +57,14 @@ def build_executor(agent: Agent) -> GraphNode:
         )
         loop_result = await run_loop(agent, request, ports)
         await remove_scratch(ports, at, state["job"].get("start"))
+        tests = await put_tests_into_project(state, ports, at)
         answered = {"revision": revision, "text": loop_result.answer}
         for event in loop_result.step_events:
             await ports.events.emit(event)
         await ports.events.emit(Event(at, "answered", answered))
         workspace = ports.workspace.digest
         artifacts = still_there(
-            state["artifacts"], loop_result.new_files, own_files(ports.workspace)
+            state["artifacts"], [*loop_result.new_files, *tests], own_files(ports.workspace)
         )
         stored_answer = {
             **answered,

@@ -26,6 +26,9 @@ async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         report = await _run_checks(state, ports, at)
         update = {"checked": report, "reports": [report]}
         state = {**state, "checked": report}
+    elif state.get("checked"):  # a person has removed the tests
+        update = {"checked": None}
+        state = {**state, "checked": None}
     record, runs = await verify_files(state, ports, at)
     await ports.events.emit(Event(at, "verified", record))
     return {**update, "verifications": [record], "runs": runs}

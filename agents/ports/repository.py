@@ -42,6 +42,10 @@ class RepositoryFacts:
     """The repository's texts for people and agents who change it: (path, text)."""
     verify: tuple[str, ...] = ()
     """The command that runs the repository's tests; empty: no command is known."""
+    test_directories: tuple[str, ...] = ()
+    """The directories of the tests for pytest, the most usual one first."""
+    test_names: tuple[str, ...] = ()
+    """The names of files with tests for pytest, as patterns."""
     setup: str = ""
     """The command that installs the repository's dependencies; empty: no command is known."""
     installed: bool = False

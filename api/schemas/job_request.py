@@ -224,7 +224,7 @@ class JobRequest(Terms):
     repo: RepoRequest | None = Field(
         None,
         description="the git repository that the work starts from; `files` lie over it, and the "
-        "result is a patch. Not together with a conversation or `write_tests`",
+        "result is a patch",
     )
     deliver: DeliverRequest | None = Field(
         None,

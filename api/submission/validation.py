@@ -41,8 +41,6 @@ SETTING_OF_LIMIT: Mapping[str, str] = MappingProxyType(
 REVIEW_FIELDS: Final = ("approvals", "pause", "review_expires_seconds", "on_expiry")
 PAUSE_FIELDS: Final = ("review_remind_seconds", "review_escalate_seconds")
 """The review terms that also apply to the planner's questions."""
-NOT_WITH_REPO = ("write_tests",)
-"""Fields that a job on a repository does not take."""
 BUNDLE_START, BUNDLE_VERSION_END = b"# v", b" git bundle\n"
 PATH_CHARACTERS = 100
 """A path in an error is cut to this length, because a path may be as long as a body."""
@@ -334,13 +332,6 @@ def repository_errors(request: JobRequest, bundle: bytes | None) -> Iterator[Fie
     if bundle is not None and not _is_bundle(bundle):
         message = "it is not a git bundle: make one with `git bundle create FILE HEAD`"
         yield FieldError(field="bundle", message=message)
-    for name in NOT_WITH_REPO:
-        if getattr(request, name):
-            yield from _refuse_with_repo(name)
-
-
-def _refuse_with_repo(name: str) -> Iterator[FieldError]:
-    yield FieldError(field=name, message="does not go with a repository: leave it out")
 
 
 def _setup_errors(setup: str | None) -> Iterator[FieldError]:

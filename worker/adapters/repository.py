@@ -11,7 +11,7 @@ from agents.paths import outline, visible
 from agents.ports import Workspace
 from agents.ports.environment import SandboxEnvironment
 from agents.ports.repository import RepositoryFacts
-from agents.runs.project_tests import configuration_paths, project_tests
+from agents.runs.project_tests import configuration_paths, project_tests, suite_layout
 from agents.texts import head_and_tail
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import load
@@ -91,12 +91,15 @@ async def facts_of(
     sizes = files.followed()
     texts = {name: await _text(files, name, sizes) for name in configuration_paths(sizes)}
     programs = (*environment.programs, *environment.runners)
+    layout = suite_layout(files.sizes, texts)
     return RepositoryFacts(
         commit=files.base.commit,
         files=len(files.base.entries),
         layout=_layout(files.sizes),
         guidance=await _guidance(files, sizes),
         verify=project_tests(sizes, texts, programs),
+        test_directories=layout.directories,
+        test_names=layout.names,
         setup=setup.command if setup else "",
         installed=isinstance(setup, Installed),
         missing=missing_content(files),

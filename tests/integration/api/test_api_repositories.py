@@ -184,17 +184,6 @@ async def test_an_invalid_or_too_large_bundle_is_refused(redis_url, tmp_path):
         assert "FETTLE_MAX_FILES_BYTES" in errors["files"]
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"write_tests": True},
-    ],
-)
-async def test_fields_that_conflict_with_a_repository_are_refused(front, fields):
-    status, errors = await refused_json(front, repo={"url": URL}, **fields)
-    assert (status, list(errors)) == (422, list(fields))
-
-
 INHERITED = {
     "repo": {"url": URL, "ref": "main", "bundle": None},
     "setup": "make deps",
@@ -309,10 +298,10 @@ async def test_a_repeated_follow_up_is_the_same_job_also_without_its_conversatio
 CHECKS = {"files": {"test_a.py": "def test(): pass\n"}}
 
 
-async def test_a_job_on_a_repository_takes_checks(front):
-    job_id = await front.submit(repo={"url": URL}, checks=CHECKS)
-    record = (await front.services.store.load(job_id)).record
-    assert record.spec.checks.paths == ("test_a.py",)
+async def test_a_job_on_a_repository_takes_checks_and_a_tester(front):
+    job_id = await front.submit(repo={"url": URL}, checks=CHECKS, write_tests=True)
+    spec = (await front.services.store.load(job_id)).record.spec
+    assert (spec.checks.paths, spec.write_tests) == (("test_a.py",), True)
 
 
 async def test_a_verification_has_the_repository_and_the_changes_of_its_job(front):

@@ -15,9 +15,11 @@ from support.graph.fixed_base import FixedBase
 from support.servers import docker_engine as engines
 
 from agents.checks.commit import commit_of
-from agents.checks.judge import judge
+from agents.checks.judge import NO_SITE, judge
 from agents.checks.reports import Report
+from agents.checks.tester_tests import select_useful, unwritten_modules
 from agents.ports.checks import Case, Checks
+from agents.sandbox_programs import pth_line
 from jobs.blobs.directory import DirectoryBlobs
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
@@ -159,7 +161,12 @@ async def sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Loc
 
 
 async def run_checks(
-    sandbox: Sandbox, folder: Path, solution: Mapping[str, str], checks: Checks, change: Change
+    sandbox: Sandbox,
+    folder: Path,
+    solution: Mapping[str, str],
+    checks: Checks,
+    change: Change,
+    site: Mapping[str, bytes] = NO_SITE,
 ) -> Report:
     texts = {path: content for path, content in COMMIT.items() if isinstance(content, bytes)}
     links = {path: target for path, target in COMMIT.items() if isinstance(target, str)}
@@ -167,7 +174,8 @@ async def run_checks(
     workspace = await ManifestWorkspace.on_commit(DirectoryBlobs(folder), None, base)
     files = {path: text.encode() for path, text in {**change.files, **solution}.items()}
     await workspace.apply(files, change.removed, links=change.links)
-    return await judge(sandbox, await workspace.tree(), checks, LIMITS, await commit_of(workspace))
+    commit = await commit_of(workspace)
+    return await judge(sandbox, await workspace.tree(), checks, LIMITS, commit, site)
 
 
 async def test_checks_run_with_the_settings_of_the_commit(
@@ -260,6 +268,58 @@ async def test_cases_see_the_files_of_the_commit(sandbox: LocalSandbox, tmp_path
         )
     ]
     assert outcomes == [["passed", "passed", "failed"], ["failed", "failed", "failed"]]
+
+
+TESTS = """import pytest
+import shop
+import shop.price
+from shop import price
+from shop.invoice import Invoice, InvoiceError
+from shop.price import net, total
+
+
+def test_a_changed_function(prices):
+    assert total(prices) == 3
+
+
+def test_a_new_function():
+    assert net(2) == 1 and shop.price.net(2) == 1
+
+
+def test_a_new_module():
+    with pytest.raises(Exception):
+        Invoice([1]).send()
+
+
+def test_the_project_as_it_is():
+    assert price.total([]) == 0
+    assert issubclass(InvoiceError, Exception)
+
+
+def test_a_fixture_is_missing(no_such_fixture):
+    assert net(2) == 1
+"""
+
+
+async def test_the_testers_tests_are_tried_on_the_commit_without_the_new_names(
+    sandbox: LocalSandbox, tmp_path: Path
+) -> None:
+    files = {"tests/test_new.py": TESTS, "tests/test_gone.py": "import elsewhere\n"}
+    paths = [*COMMIT, "tests/test_new.py"]
+    modules = unwritten_modules(files, "src/shop/invoice.py: Invoice", paths, replace=False)
+    site = {"unwritten.pth": pth_line("unwritten", MODULES=modules).encode()}
+    report = await run_checks(sandbox, tmp_path, {}, Checks(files), Change({}), site)
+    useful = select_useful(files, report.tests, report.problem)
+    assert [name.rpartition("::")[2] for name in useful.tests] == [
+        "test_a_changed_function",
+        "test_a_new_function",
+        "test_a_new_module",
+    ]
+    assert {name.rpartition("/")[2]: reason for name, reason in useful.dropped} == {
+        "test_new.py::test_the_project_as_it_is": "it passes without a solution",
+        "test_new.py::test_a_fixture_is_missing": "it cannot be run",
+        "test_gone.py": "it cannot be run",
+    }
 
 
 @pytest.mark.parametrize("backend", engines.BACKENDS)

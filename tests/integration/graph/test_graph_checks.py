@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from support.graph.graphs import PLAN, Journey, call, only, turn, verdict
+from support.graph.graphs import PLAN, Crash, Journey, call, only, turn, verdict
 
 from agents.graph.job_input import job_fields
-from agents.ports import Bounds
+from agents.graph.memory_ports import MemoryEvents, MemoryRecord
+from agents.ports import Bounds, Event
 from agents.ports.checks import Checks
+from agents.ports.repository import RepositoryFacts
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, IsolationLayer, Limits, RunResult
 
@@ -296,3 +298,107 @@ async def test_questions_wait_for_answers_and_a_blank_answer_gets_the_default(
     assert only(again["__interrupt__"]).id == expected_questions.id
     await journey.resume(expected_questions.id, action="answer", by="Ada", answers=["Yes, floats."])
     assert (await journey.outcome()).approved_by == "critic"
+
+
+FACTS = RepositoryFacts("c" * 40, 1, test_directories=("tests",), test_names=("test_*.py",))
+TESTED = "tests/test_add.py"
+
+
+def on_repository(journey: Journey, facts: RepositoryFacts = FACTS, **others: Any) -> Journey:
+    journey.ports = journey.with_ports(repository=facts, **others)
+    return journey
+
+
+class CrashingEvents(MemoryEvents):
+    """Events of an attempt that crashes before it emits an event of a kind."""
+
+    def __init__(self, record: MemoryRecord, kind: str) -> None:
+        super().__init__(record)
+        self.kind = kind
+
+    async def emit(self, event: Event) -> None:
+        if event.kind == self.kind:
+            raise Crash
+        await super().emit(event)
+
+
+def paused_work(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    payload: Mapping[str, Any] = only(state["__interrupt__"]).value
+    return payload
+
+
+async def test_the_testers_tests_become_part_of_the_change(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    tamper = call("write_file", path=TESTED, content="# none\n")
+    again = [turn("executor", "Fix it.", tamper, after=2), *passing("wrote", RIGHT, 3)]
+    turns = [
+        written_by_tester({"test_add.py": TEST}),
+        PLAN,
+        *passing(f"{TESTED} are put into the project", WRONG, 0),
+        *again,
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox)
+    on_repository(journey, bounds=Bounds(review=True))
+    workspace = journey.ports.workspace
+    payload = paused_work(await journey.begin(job_fields(TASK, write_tests=True)))
+    assert TESTED in [artifact["name"] for artifact in payload["artifacts"]]
+    assert payload["checks"]["passed"] is False
+    payload = paused_work(await journey.decide("revise", feedback="Fix it."))
+    assert await workspace.read(TESTED) == TEST.encode()
+    assert [test["id"] for test in payload["checks"]["tests"]] == [f"{TESTED}::test_add"]
+    assert payload["checks"]["passed"] is True
+    written = [use for use in journey.event_data("tool_used") if use["path"] == TESTED]
+    assert [use.get("by") for use in written] == ["tester", None, "tester"]
+    by_hand = await workspace.keep(TEST.replace("3", "4").encode())
+    payload = paused_work(await journey.decide("edit", files={TESTED: by_hand}))
+    assert payload["checks"]["passed"] is False
+    payload = paused_work(await journey.decide("edit", files={TESTED: None}))
+    assert payload["checks"] is None
+    assert payload["verification"]["source"] != "checks"
+
+
+async def test_a_crash_repeats_no_step_of_the_testers_tests(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    turns = [
+        written_by_tester({"test_add.py": TEST}),
+        PLAN,
+        *passing(TASK, RIGHT, 0),
+        verdict("(revision 1)", "approve", run="r1"),
+    ]
+    journey = on_repository(Journey.plan(tmp_path, turns, sandbox))
+    journey.ports = journey.with_ports(events=CrashingEvents(journey.record, "answered"))
+    with pytest.raises(Crash):
+        await journey.begin(job_fields(TASK, write_tests=True))
+    journey.ports = journey.with_ports(events=MemoryEvents(journey.record))
+    await journey.go_on()
+    outcome = await journey.outcome()
+    assert TESTED in [artifact["name"] for artifact in outcome.artifacts]
+    assert outcome.checks is not None
+    assert outcome.checks["passed"] is True
+    assert len(journey.event_data("tests_written")) == 1
+    assert len([use for use in journey.event_data("tool_used") if use["path"] == TESTED]) == 1
+
+
+@pytest.mark.parametrize(
+    ("verify", "files", "note"),
+    [
+        (("npm", "test"), {"a.py": b""}, "`npm test` runs the project's tests: "),
+        ((), {"src/a.ts": b""}, "the project has no Python files: "),
+    ],
+)
+async def test_a_project_in_another_language_gets_no_tests_and_a_note(
+    tmp_path: Path,
+    sandbox: Counted,
+    verify: tuple[str, ...],
+    files: Mapping[str, bytes],
+    note: str,
+) -> None:
+    turns = [PLAN, turn("executor", TASK, "No."), verdict("", "revise", "No.")]
+    journey = Journey.plan(tmp_path, turns, sandbox, files)
+    on_repository(journey, replace(FACTS, verify=verify))
+    await journey.begin(job_fields(TASK, write_tests=True, max_revisions=1))
+    data = only(journey.event_data("tests_written"))
+    assert data["note"].startswith(f"{note}the tester writes tests for pytest only")
+    assert (data["files"], data["dropped"]) == ([], [])

@@ -17,7 +17,7 @@ from support.servers.git_repositories import Repository, clone_repository
 from support.servers.git_server import GitServer, git_server
 
 from cli.client.service import Service
-from lab.provider import ProviderServer
+from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:llama-3.3-70b-versatile"
@@ -160,3 +160,94 @@ def test_checks_run_over_the_commit_with_the_change(
     verification = jobs[0]["result"]["verification"]
     assert (verification["source"], verification["holds"]) == ("checks", True)
     assert b"test_hidden" not in patch
+
+
+TESTS = """import pytest
+from days.count import EPOCH, eras, years
+from days.era import Era
+
+
+def test_before(epoch):
+    assert years(epoch - 1) == -1
+
+
+def test_after():
+    assert years(EPOCH + 1) == 1
+
+
+def test_eras():
+    assert eras() == [Era("x")]
+"""
+
+
+class ModelWithTester(RepairingModel):
+    """Its tester writes a test of the task, a test that passes before, and a test that is wrong:
+    a person removes it."""
+
+    def turn(self, request: Request) -> Turn:
+        if request.forced_tool != "Tests":
+            return super().turn(request)
+        self.requests.append(request)
+        files = [
+            {"path": "test_years.py", "content": TESTS},
+            {"path": "docs/test_more.py", "content": "def test_nothing():\n    pass\n"},
+        ]
+        interface = "days/count.py: years(year), eras(); days/era.py: Era(name)"
+        tests = {"interface": interface, "files": files}
+        return Reply(tool_calls=(ToolCall("Tests", tests),))
+
+
+def test_the_testers_tests_are_in_the_patch_and_are_checked(
+    deployment: Deployment, repository: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    repository.commit({"tests/conftest.py": EPOCH_FIXTURE})
+    model = ModelWithTester()
+    right = TESTS.partition("\n\n\ndef test_after")[0].replace(", eras", "") + "\n"
+    right = right.replace("import pytest\n", "").replace("from days.era import Era\n", "")
+    with ProviderServer(model.turn) as server:
+        deployment.worker(**settings_for(forge, server, tmp_path))
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = submitted(service, forge, write_tests=True, review=True)
+
+            def waits(digest: str = "") -> bool:
+                review = service.job(job_id)["review"]
+                return bool(review) and review["digest"] != digest
+
+            deployment.wait_until(waits)
+            job, review = service.job(job_id), service.job(job_id)["review"]
+            first_patch = service.patch(job_id)
+            service.decide(
+                job_id,
+                {
+                    "action": "edit",
+                    "review_id": review["id"],
+                    "files": {"tests/test_years.py": right},
+                },
+            )
+            deployment.wait_until(lambda: waits(review["digest"]))
+            edited = service.job(job_id)["review"]
+            service.decide(job_id, {"action": "approve", "review_id": edited["id"]})
+            deployment.wait_until(lambda: service.job(job_id)["finished_at"] is not None)
+            job_at_end, patch = service.job(job_id), service.patch(job_id)
+            events = [
+                event.data for event in service.events(job_id) if event.kind == "tests_written"
+            ]
+    (written,) = events
+    assert written["files"] == ["tests/test_years.py"], written
+    assert written["tests"] == [
+        "tests/test_years.py::test_before",
+        "tests/test_years.py::test_eras",
+    ]
+    outcomes = {test["id"]: test["outcome"] for test in job["checks"]["tests"]}
+    assert set(outcomes) == {"tests/test_years.py"}, outcomes
+    assert b"+def test_eras" in first_patch
+    assert b"+def test_after" not in first_patch
+    result = job_at_end["result"]
+    assert (job_at_end["status"], result["checks"]["passed"]) == ("succeeded", True), job_at_end
+    clone = clone_repository(repository, tmp_path / "clone")
+    clone.raw("apply", "--index", "-", stdin=patch)
+    assert (clone.folder / "tests" / "test_years.py").read_text() == right
+    assert not (clone.folder / "docs" / "test_more.py").exists()
+    to_tester = [request for request in model.requests if request.forced_tool == "Tests"]
+    prompt = "\n".join(message.text for request in to_tester for message in request.messages)
+    assert "named like `test_*.py` or `*_test.py`, in `tests/` or below" in prompt

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from agents.runs.project_tests import configuration_paths, project_tests
+from agents.runs.project_tests import configuration_paths, project_tests, suite_layout
 
 ALL = ("npm", "cargo", "go", "make")
 PACKAGE = json.dumps({"scripts": {"test": "node --test"}})
@@ -104,3 +104,63 @@ def test_long_lines_of_the_ci_are_read_quickly() -> None:
     for line in (" " * 250_000, "- " * 125_000, "pytest" + " a" * 125_000, "\n" * 250_000):
         assert project_tests((), {".gitlab-ci.yml": f"{line}\n"}, ALL) == ()
     assert time.monotonic() - started_at < 5
+
+
+UNIT = ("tests/unit/test_a.py", "tests/unit/test_b.py", "tests/slow/test_c.py")
+
+
+@pytest.mark.parametrize(
+    ("paths", "texts", "directories", "names"),
+    [
+        (UNIT, {}, ["tests/unit", "tests/slow"], ["test_*.py", "*_test.py"]),
+        (("a.py", "test_a.py"), {}, [""], None),
+        (("a.py",), {}, ["tests"], None),
+        (
+            UNIT,
+            {"pytest.ini": "[pytest]\ntestpaths =\n  tests/slow\n  gone\n"},
+            ["tests/slow"],
+            None,
+        ),
+        (UNIT, {"setup.cfg": "[tool:pytest]\ntestpaths = tests\n"}, ["tests"], None),
+        (
+            ("spec/check_a.py", *UNIT),
+            {"pyproject.toml": '[tool.pytest.ini_options]\npython_files = ["check_*.py"]\n'},
+            ["spec"],
+            ["check_*.py"],
+        ),
+        (UNIT, {"pyproject.toml": "[tool.pytest]\ntestpaths = ['tests/']\n"}, ["tests"], None),
+        (UNIT, {"pyproject.toml": "[tool", "tox.ini": "[pytest]\ntestpaths = 'x\n"}, None, None),
+    ],
+)
+def test_the_layout_of_the_tests(
+    paths: tuple[str, ...],
+    texts: dict[str, str],
+    directories: list[str] | None,
+    names: list[str] | None,
+) -> None:
+    layout = suite_layout(paths, texts)
+    assert list(layout.directories) == (directories or ["tests/unit", "tests/slow"])
+    assert list(layout.names) == (names or ["test_*.py", "*_test.py"])
+
+
+def test_a_new_file_of_tests_gets_a_path_in_the_layout() -> None:
+    paths = (*UNIT, "app/tests/__init__.py", "app/tests/test_d.py", "lib/test_e.py")
+    layout = suite_layout(paths, {})
+    placed = {path: layout.normal_path(path) for path in ("test_n.py", "tests/slow/x/test_n.py")}
+    assert placed == {
+        "test_n.py": "tests/unit/test_n.py",
+        "tests/slow/x/test_n.py": "tests/slow/x/test_n.py",
+    }
+    free = [
+        path
+        for path in (
+            "tests/unit/test_n.py",
+            "tests/unit/n_test.py",
+            "tests/unit/test_a.py",
+            "tests/slow/test_a.py",
+            "app/tests/test_a.py",
+            "tests/unit/n.py",
+        )
+        if layout.is_free(path, paths)
+    ]
+    assert free == ["tests/unit/test_n.py", "tests/unit/n_test.py", "app/tests/test_a.py"]
