@@ -20,6 +20,7 @@ from lab.evals.report.comparing import compare
 from lab.evals.report.results import Result, read_results
 from lab.evals.report.summing import sum_up
 from lab.evals.repos import canonical as repo_canonical
+from lab.evals.repos import scripted
 from lab.evals.repos import sets as repo_sets
 from lab.evals.repos.job import lacking_setups, worker
 from lab.evals.repos.task import RepoSet
@@ -80,6 +81,9 @@ def command() -> None:
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, metavar="K", help="Try each K times: pass@k."
 )
+@click.option("--write-tests", is_flag=True, help="A tester writes tests before the work.")
+@click.option("--parallel", is_flag=True, help="Independent steps run in parallel.")
+@click.option("--follow-up", is_flag=True, help="Tasks on repositories: in two jobs each.")
 @click.option("--judge", metavar="P:M", help="A model that scores, 0 to 3, what has no tests.")
 @click.option("--canonical", "shipped", is_flag=True, help="Try the shipped solutions; no model.")
 @click.option(
@@ -113,9 +117,11 @@ def run_set(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options:
             raise click.UsageError("--judge is for exercises without tests")
         with repo_sets.loaded(options["data"]) as tasks, Verifying() as verifying:
             if options["shipped"]:
-                return _check_shipped_fixes(screen, tasks, verifying, **output)
+                return _check_shipped_fixes(flags, screen, tasks, verifying, **output)
             warning = lacking_setups(tasks.exercises)
             return _measure(flags, screen, tasks, worker(verifying), warning=warning, **output)
+    if options["follow_up"]:
+        raise click.UsageError("--follow-up is for tasks on repositories")
     of = sets.load(name, options["data"], CACHE)
     if options["detach"]:
         return _submit_benchmark(flags, screen, name, **output)
@@ -137,7 +143,12 @@ def _measure(
     if not options["model"]:
         raise click.UsageError("name the model that works: --model provider:model")
     request = MeasurementRequest(
-        options["model"], repair=not options["no_repair"], judge=options["judge"]
+        options["model"],
+        repair=not options["no_repair"],
+        judge=options["judge"],
+        write_tests=options["write_tests"],
+        parallel=options["parallel"],
+        follow_up=options["follow_up"],
     )
     file = beginning.result_path(options["out"], of, request)
     if options["fresh"]:
@@ -281,6 +292,7 @@ def _check_shipped_solutions(
 
 
 def _check_shipped_fixes(
+    flags: Mapping[str, Any],
     screen: Screen,
     of: RepoSet,
     verifying: Verifying,
@@ -288,7 +300,8 @@ def _check_shipped_fixes(
     as_json: bool,
     options: Mapping[str, Any],
 ) -> int:
-    """Check the shipped fix of each task on a repository, and the task without the fix."""
+    """Check the shipped fix of each task on a repository, and the task without the fix. With
+    `--parallel` or `--follow-up`, check that jobs combine two halves of the fix."""
 
     def report_fix(check: repo_canonical.FixCheck) -> None:
         took = f"{check.seconds:.1f} s"
@@ -301,12 +314,26 @@ def _check_shipped_fixes(
             screen.line("note", f"{check.task}: {check.note}", Tone.WARN)
 
     tasks, at_once = of.exercises[: options["limit"]], options["at_once"]
+    parallel, follow_up = options["parallel"], options["follow_up"]
+    if options["write_tests"] or (parallel and follow_up):
+        raise click.UsageError("--canonical goes with one of --parallel and --follow-up")
+    in_halves = parallel or follow_up
+    if in_halves and service.named_service(flags) is not None:
+        raise click.UsageError("--canonical in two halves starts its own service: leave out --url")
     try:
-        done = repo_canonical.check_fixes(verifying, tasks, at_once, report_fix)
+        if in_halves:
+            request = scripted.request_of(parallel=parallel, follow_up=follow_up)
+            with scripted.running_service(tasks, screen, follow_up=follow_up) as running:
+                done = repo_canonical.check_halves(
+                    running, request, verifying, tasks, at_once, report_fix
+                )
+        else:
+            done = repo_canonical.check_fixes(verifying, tasks, at_once, report_fix)
     except NotVerified as error:
         raise CliError("the tests could not be run", str(error)) from None
     tone = Tone.GOOD if done.passed == done.tasks else Tone.BAD
-    screen.line("canonical", f"{done.passed} of {done.tasks} pass, and fail without the fix", tone)
+    claim = "pass in two halves" if in_halves else "pass, and fail without the fix"
+    screen.line("canonical", f"{done.passed} of {done.tasks} {claim}", tone)
     if as_json:
         print_json(done.as_fields())
     return 0 if done.passed == done.tasks else FAILED

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lab.evals.errors import BadSet
 from lab.evals.repos import own, swebench
+from lab.evals.repos.halves import fix_halves, task_halves
 from lab.evals.repos.sets import loaded
-from lab.evals.repos.task import COMMAND, RepoTask, read
+from lab.evals.repos.task import COMMAND, Base, RepoTask, read
 
 BUNDLE = b"# v2 git bundle\n" + 40 * b"0" + b" refs/heads/main\n\nPACK"
 TASK = {"id": "dates", "problem": "Dates are wrong.", "fail_to_pass": ["tests/test_a.py::test_b"]}
@@ -143,17 +146,48 @@ def test_an_invalid_line_is_named(tmp_path, changed, reason):
         swebench.read(lines(tmp_path / "swe.jsonl", {**LINE, **changed}))
 
 
-def test_fettles_own_set_has_six_tasks_which_are_always_the_same(tmp_path):
+def test_the_bundles_of_fettles_own_tasks_are_always_the_same(tmp_path):
     digests = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         tasks = own.tasks(tmp_path / name)
         digests.append([hashlib.sha256(Path(task.base.bundle).read_bytes()) for task in tasks])
     assert [digest.digest() for digest in digests[0]] == [digest.digest() for digest in digests[1]]
-    assert len(tasks) == 6
     assert {task.level for task in tasks} == {"easy", "medium", "hard"}
     for task in tasks:
         files = [path for path in (own.FOLDER / task.id / "base").rglob("*") if path.is_file()]
-        assert 15 <= len(files) <= 40
+        assert 9 <= len(files) <= 40
         assert task.pass_to_pass
         assert not set(task.fail_to_pass) & set(task.pass_to_pass)
+
+
+def test_the_halves_of_a_fix_have_all_of_its_hunks(tmp_path):
+    for task in own.tasks(tmp_path):
+        halves = fix_halves(task)
+        assert all(halves)
+        if halves == (task.fix, task.tests):
+            continue
+        hunks = sorted(part for half in halves for part in re.split(rb"(?m)^(?=@@ )", half)[1:])
+        hunks = [hunk.partition(b"diff --git")[0] for hunk in hunks]
+        whole = [hunk.partition(b"diff --git")[0] for hunk in re.split(rb"(?m)^(?=@@ )", task.fix)]
+        assert sorted(hunks) == sorted(whole[1:])
+
+
+def test_new_files_and_renames_stay_complete():
+    new = b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n"
+    renamed = b"diff --git a/o b/p\nsimilarity index 100%\nrename from o\nrename to p\n"
+    task = RepoTask("t", "p", Base(), new + renamed, b"tests", ("t.py::t",))
+    assert fix_halves(task) == (new, renamed)
+    assert fix_halves(replace(task, fix=new)) == (new, b"tests")
+
+
+def test_a_task_has_its_own_words_for_two_jobs(tmp_path):
+    folder(tmp_path / "a", {**TASK, "then": "Now times.", "merged": True})
+    folder(tmp_path / "b", {**TASK, "id": "b"})
+    worded, plain = read(tmp_path)
+    assert task_halves(worded) == ("Dates are wrong.", "Now times.")
+    first, second = task_halves(plain)
+    assert first.startswith("Dates are wrong.")
+    assert second.endswith("Dates are wrong.")
+    assert RepoTask.from_fields(json.loads(json.dumps(worded.as_fields()))) == worded
+    assert "then" not in plain.content  # older sets keep their digest

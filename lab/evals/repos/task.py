@@ -50,11 +50,17 @@ class RepoTask:
     setup: tuple[str, ...] = ()
     command: str = COMMAND
     level: str = ""
+    then: str = ""
+    """The task of the follow-up, for a task in two halves. Empty: the harness words it."""
+    merged: bool = False
+    """Whether the first half's change is on the branch when the follow-up begins."""
 
     @property
     def content(self) -> dict[str, Any]:
         """The content that a measurement depends on, except the repository itself; plain values."""
         fields = asdict(self) | {"base": self.base.commit}
+        if not self.then:  # sets from before these fields keep their digest
+            del fields["then"], fields["merged"]
         return fields | {"fix": self.fix.decode("latin-1"), "tests": self.tests.decode("latin-1")}
 
     def as_fields(self) -> dict[str, Any]:
@@ -88,7 +94,7 @@ class Described(BaseModel):
     """A task.json. Its other fields are for information (repo, base_commit, licence).
 
     `setup` are pinned requirements; `test_command` runs pytest, by a shell at the repository's
-    root.
+    root. `then` and `merged`: see `RepoTask`.
     """
 
     id: str = Field(min_length=1, max_length=200)
@@ -98,6 +104,8 @@ class Described(BaseModel):
     setup: tuple[str, ...] = ()
     test_command: str = Field(COMMAND, min_length=1)
     difficulty: str = ""
+    then: str = ""
+    merged: bool = False
 
     @field_validator("setup", "pass_to_pass", mode="before")
     @classmethod

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab.evals.repos.task import Base, RepoTask
 from sandbox.protocol import MIB
 from worker.repositories.git import Git, GitFailed
+from worker.repositories.patches import Signature, identity
 
 SECONDS = 300.0
 FILE_BYTES = 2_048 * MIB
 LINK, SUBMODULE = "120000", "160000"
 _NONE = "0" * 40
+_MERGER = Signature("Merge the first half", "A team <team@localhost>", 1_704_067_200)
 _OBJECT = re.compile(r"[0-9a-f]{40}")
 _TEST_FILE = re.compile(r"(^|/)(tests?[^/]*|[^/]*_tests?)\.py$")
 
@@ -73,6 +75,18 @@ class Patches:
         names = (await self.git.run("for-each-ref", *options)).decode().split()
         await self.git.run("bundle", "create", "--quiet", str(at), "refs/heads/main", *names)
 
+    async def merge(self, patch: bytes, at: Path) -> str:
+        """Write a bundle with the patch as a commit on top of the base; returns the commit. Raises
+        PatchRefused."""
+        async with self._patched([("the first job's patch", patch)]) as (git, tree):
+            signing = replace(git, environment={**git.environment, **identity(_MERGER)})
+            arguments = ("commit-tree", tree, "-p", self.commit, "-m", _MERGER.message)
+            commit = (await signing.run(*arguments)).decode().strip()
+            name = f"refs/heads/merged-{commit}"
+            await git.run("update-ref", name, commit)
+            await git.run("bundle", "create", "--quiet", str(at), name, "--tags")
+        return commit
+
     async def date(self) -> str:
         """The time of the commit, in ISO 8601."""
         return (await self.git.run("log", "-1", "--format=%cI", self.commit)).decode().strip()
@@ -99,6 +113,18 @@ class Patches:
 
     async def _entries(self, patches: list[tuple[str, bytes]]) -> dict[str, tuple[str, str]]:
         """(mode, object) by path of the files that the patches change, applied in order."""
+        async with self._patched(patches) as (git, tree):
+            rows = await git.run("diff-tree", "-r", "-z", "--no-renames", self.commit, tree)
+        parts = rows.decode(errors="surrogateescape").split("\0")
+        entries = {}
+        for head, path in zip(parts[::2], parts[1::2], strict=False):
+            _, mode, _, content, _ = head.split(" ")
+            entries[path] = (mode, content)
+        return entries
+
+    @asynccontextmanager
+    async def _patched(self, patches: list[tuple[str, bytes]]) -> AsyncIterator[tuple[Git, str]]:
+        """Git with an index of its own, and the tree of the base with these patches."""
         index = self.git.folder / f"index-{secrets.token_hex(8)}"
         git = replace(self.git, environment={"GIT_INDEX_FILE": str(index)})
         try:
@@ -106,16 +132,9 @@ class Patches:
             for name, patch in patches:
                 if patch.strip():
                     await _applied(git, name, patch)
-            tree = (await git.run("write-tree")).decode().strip()
+            yield git, (await git.run("write-tree")).decode().strip()
         finally:
             index.unlink(missing_ok=True)
-        rows = await git.run("diff-tree", "-r", "-z", "--no-renames", self.commit, tree)
-        parts = rows.decode(errors="surrogateescape").split("\0")
-        entries = {}
-        for head, path in zip(parts[::2], parts[1::2], strict=False):
-            _, mode, _, content, _ = head.split(" ")
-            entries[path] = (mode, content)
-        return entries
 
     async def _read(self, entries: Mapping[str, tuple[str, str]]) -> Changed:
         """The content of entries. A link or a submodule stays as in the base."""

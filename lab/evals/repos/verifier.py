@@ -1,9 +1,9 @@
 """`python -m lab.evals.repos.verifier`: the verifier's process, see `lab.evals.repos.verifying`.
 
 A line of stdin is an order: {number, task, candidate, patch?}. `candidate` is `fix` (the shipped
-one), `none` or `patch`; or `bundle`, for the path of the task's bundle. A line of stdout is the
-answer: {number, passed, why, failing, note?, untried?}, {number, bundle, commit, setup}, or
-{number, error}.
+one), `none` or `patch`; or `bundle`, for the path of the task's bundle; or `merge`, for the path of
+a bundle in which the patch is a further commit. A line of stdout is the answer: {number, passed,
+why, failing, note?, untried?}, {number, bundle, commit, setup?}, or {number, error}.
 `untried`: a patch or the environment is at fault, and no test has run.
 """
 
@@ -73,6 +73,8 @@ class Verifier:
                 setup = _setup_command(task)
                 bundle = str(await self._bundle(task))
                 return {"bundle": bundle, "commit": patches.commit, "setup": setup}
+            if order["candidate"] == "merge":
+                return await self._merge(task, order["patch"].encode("latin-1"))
             return await self._verdict(task, order["candidate"], order.get("patch", ""))
         except (NoPackages, PatchRefused, RepositoryRefused) as error:
             return untried(str(error))
@@ -107,6 +109,12 @@ class Verifier:
         path = self.folder / f"{_key(task)}.bundle"
         await self._once(self._write_bundle, task, path)
         return path
+
+    async def _merge(self, task: RepoTask, patch: bytes) -> dict[str, Any]:
+        """A bundle in which the patch is a commit on top of the base."""
+        patches = await self._once(self._open, task)
+        path = self.folder / f"{_key(task)}-{sha256(patch).hexdigest()[:16]}.bundle"
+        return {"bundle": str(path), "commit": await patches.merge(patch, path)}
 
     async def _write_bundle(self, task: RepoTask, path: Path) -> None:
         assert task.base.mirror is not None

@@ -62,6 +62,14 @@ class Verifying:
             raise BadSet(f"task {task.id}", answer["why"])
         return Path(answer["bundle"]), answer["commit"], answer["setup"]
 
+    def merge(self, task: RepoTask, patch: bytes) -> tuple[Path, str]:
+        """The task's repository with a patch as a further commit, as a git bundle, and that commit.
+        Raises BadSet if the patch cannot be applied."""
+        answer = self._ask({"candidate": "merge", "patch": patch.decode("latin-1")}, task)
+        if "bundle" not in answer:
+            raise BadSet(f"task {task.id}", answer["why"])
+        return Path(answer["bundle"]), answer["commit"]
+
     def _ask(self, order: dict[str, Any], task: RepoTask) -> dict[str, Any]:
         assert self._process is not None
         number, answers = next(self._numbers), queue.SimpleQueue[dict[str, Any]]()

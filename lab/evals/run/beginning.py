@@ -23,7 +23,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
 
 def result_path(folder: Path, of: TaskSet[Task], request: MeasurementRequest) -> Path:
     """The file of this measurement: the same command finds the same file."""
-    parts = [of.name, request.model, "" if request.repair else "no-repair", request.judge or ""]
+    options = ("write_tests", "parallel", "follow_up")
+    parts = [
+        of.name,
+        request.model,
+        "" if request.repair else "no-repair",
+        *(name.replace("_", "-") for name in options if getattr(request, name)),
+        request.judge or "",
+    ]
     name = "_".join(_UNSAFE.sub("-", part).strip("-") for part in parts if part)
     return folder / f"{name}.jsonl"
 
@@ -52,7 +59,11 @@ def begin(
     header, results = read_results(file.path)
     requested = {"digest": of.digest, **asdict(request)}
     recorded = {"digest": header.set["digest"], **header.settings}
-    differing = [name for name in requested if recorded.get(name) != requested[name]]
+    differing = [
+        name
+        for name, value in requested.items()
+        if (recorded.get(name) or None) != (value or None)  # older files lack the newer options
+    ]
     if differing:
         fields_text = ", ".join("the exercises" if name == "digest" else name for name in differing)
         raise BadResults(

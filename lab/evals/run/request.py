@@ -19,6 +19,10 @@ class MeasurementRequest:
     repair: bool = True
     judge: str | None = None
     max_revisions: int = MAX_REVISIONS
+    write_tests: bool = False
+    parallel: bool = False
+    follow_up: bool = False
+    """Each task is done in two jobs, the second is a follow-up; for tasks on repositories."""
 
     def spec(self, exercise: Exercise) -> dict[str, Any]:
         """The body of POST /jobs, without any part of the hidden tests."""
@@ -27,10 +31,12 @@ class MeasurementRequest:
     @property
     def terms(self) -> dict[str, Any]:
         """The fields of the request body that are equal for all jobs."""
+        options = {"write_tests": self.write_tests, "parallel": self.parallel}
         return {
             "model": self.model,
             "repair": self.repair,
             "max_revisions": self.max_revisions if self.repair else 1,
             "labels": [LABEL],
             "review": False,
+            **{name: True for name, wanted in options.items() if wanted},
         }

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cli.client.service import Service
@@ -29,6 +30,8 @@ RUN_SECONDS = 120.0
 (MBPP/123) needs 8 s of processor time, which takes longer on a busy machine. The limit on processor
 time still ends a loop."""
 
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+
 
 def named_service(flags: Mapping[str, Any]) -> ClientSettings | None:
     """The running service of a flag or a setting, or None."""
@@ -38,10 +41,15 @@ def named_service(flags: Mapping[str, Any]) -> ClientSettings | None:
 
 @contextmanager
 def running(
-    settings: ClientSettings | None, screen: Screen, keep: Path | None, models: tuple[str, ...] = ()
+    settings: ClientSettings | None,
+    screen: Screen,
+    keep: Path | None,
+    models: tuple[str, ...] = (),
+    environment: Mapping[str, str] = NO_VARIABLES,
 ) -> Iterator[Service]:
     """The named service, else a temporary one with the folder `keep`, which may use `models`. It
-    has the settings of this process, but for its servers, folders and ports."""
+    has the settings of this process, but for its servers, folders and ports, and for the
+    `environment`."""
     if settings is not None:
         key = settings.api_key.get_secret_value()
         with Service(settings.url, key, tries=PATIENT_TRIES) as running:
@@ -49,7 +57,7 @@ def running(
         return
     run_seconds = max(SandboxSettings().run_seconds, RUN_SECONDS)
     limits = {"FETTLE_RATE_LIMIT": "1000000/minute", "FETTLE_RUN_SECONDS": str(run_seconds)}
-    env = {**carried_settings(), **limits}
+    env = {**carried_settings(), **limits, **environment}
     if models:
         env["FETTLE_MODELS"] = json.dumps(models)
     if keep is not None:
