@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from cli.errors import CliError
 from jobs.benchmarks import (
     IMPORTED,
@@ -25,7 +27,9 @@ from jobs.benchmarks import (
     NotStarted,
     Unfinished,
     Values,
+    known_cost,
 )
+from jobs.model.event_data import BenchmarkStartedData, ExerciseFinishedData
 from lab.evals.report import bars
 from lab.evals.report.comparing import Measured, compare
 from lab.evals.report.results import (
@@ -44,6 +48,7 @@ from lab.evals.run.tries import Try, outstanding
 from lab.evals.sources import sets
 from lab.evals.sources.exercise import Exercise, ExerciseSet
 
+_STARTED, _FINISHED = TypeAdapter(BenchmarkStartedData), TypeAdapter(ExerciseFinishedData)
 OWN_FILE = "file"
 """The name of the set if the file has exercises of the user."""
 
@@ -64,7 +69,9 @@ class BenchLaboratory:
         terms = measurement.terms
         if terms.set == IMPORTED:
             header, results = _imported(measurement)
-            return {**asdict(header), "tries": len(results)}
+            started = {**asdict(header), "tries": len(results)}
+            self._check_imported(started, [asdict(result) for result in results])
+            return started
         exercises = _exercises(measurement)
         count = len(exercises.exercises[: terms.limit])
         versions = {"service": version("fettle"), "workers": [version("fettle")]}
@@ -72,6 +79,19 @@ class BenchLaboratory:
             exercises, _request(measurement), measurement.id, measurement.began, versions
         )
         return {**asdict(header), "tries": count * terms.repeat}
+
+    def _check_imported(self, started: Values, results: Sequence[Values]) -> None:
+        """Raise BenchmarkRefused unless header and results are complete: a file may have anything,
+        and pages show it."""
+        try:
+            _STARTED.validate_python(started)
+            for result in results:
+                _FINISHED.validate_python(result)
+                known_cost(result["cost"])
+            str(self.report(started, results)["settings"]["repair"])
+        except (ValueError, TypeError, KeyError, ArithmeticError) as error:
+            text = str(error).replace("\n", " ")
+            raise BenchmarkRefused(f"these are no results of `fettle bench`: {text}") from None
 
     def advance(
         self,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 from support.pages.chromium import DESK, PHONE, visiting
-from support.pages.large_patch import faults
+from support.pages.large_patch import faults, pictured
 from support.processes.benchmarks import MODEL, Benchmarks, running_benchmarks
 
 from lab.browser import launched
@@ -55,10 +56,11 @@ def test_a_person_measures_and_compares(benchmarks, tmp_path):
             assert page.input_value("#other_model") == MODEL
             start(page, file)
             rates = page.get_by_label("Table of rates")
-            expect(rates).to_contain_text("at the end50.0 %")  # without a reload
+            expect(rates).to_contain_text(re.compile(r"at the end50\.0\s%"))  # without a reload
             expect(page.locator("#benchmark")).to_contain_text("4 of 4")
             expect(page.locator("#benchmark")).to_contain_text("succeeded")
             assert faults(page) == []
+            pictured(page, "benchmark")
             page.get_by_role("link", name="e1", exact=True).click()
             expect(page.get_by_text("An exercise of")).to_be_visible()
         how = {"viewport": PHONE, "java_script_enabled": False, "color_scheme": "dark"}
@@ -72,9 +74,11 @@ def test_a_person_measures_and_compares(benchmarks, tmp_path):
             page = visitor.go("/app/benchmarks")
             expect(page.locator(".rate-plot circle")).to_have_count(2)
             assert faults(page) == []
+            pictured(page, "benchmarks-phone")
             for box in page.get_by_role("checkbox", name="Compare").all():
                 box.check()
             page.get_by_role("button", name="Compare the two").click()
             panel = page.get_by_label("Exercises that differ, at the end")
             expect(panel).to_contain_text("Only repair passes 1e2")
             assert faults(page) == []
+            pictured(page, "benchmarks-compared")

@@ -34,6 +34,23 @@ def measurement(count: int = 5, content: bytes | None = None, **terms: Any) -> M
     return Measurement("b" * 20, spec, ("e.jsonl", text), "2026-11-27T12:00:00Z")
 
 
+SET = {"name": "s", "source": "s", "digest": "d", "exercises": 1}
+
+
+def line_of(kind: str, **values: Any) -> bytes:
+    return json.dumps({"kind": kind, **values}).encode() + b"\n"
+
+
+def header_line(**changed: Any) -> bytes:
+    settings = {"model": "m", "repair": True}
+    fields = {"settings": settings, "versions": {}, "began": "2026"}
+    return line_of("header", **{"id": "h", "set": {}, **fields, **changed})
+
+
+def result_line(**changed: Any) -> bytes:
+    return line_of("result", id="e", repeat=1, **changed)
+
+
 @dataclass
 class JobsInMemory:
     """Jobs that end when the test says so; their solutions pass."""
@@ -147,6 +164,12 @@ def test_lines_of_results_are_imported_as_they_were() -> None:
         (b'{"task": "t"}\n', {}, "id"),
         (b"{}", {"set": "humaneval"}, "e.jsonl:1 cannot be read: 'prompt' is missing"),
         (b"{}\n", {"set": IMPORTED}, "e.jsonl:1 is not a result"),
+        (line_of("header", id="h") + line_of("result", id="e"), {"set": IMPORTED}, "e.jsonl:1"),
+        (header_line(), {"set": IMPORTED, "at_once": 1}, "no results of `fettle bench`"),
+        (header_line(set=SET) + line_of("result", id="e"), {"set": IMPORTED}, "e.jsonl:2"),
+        (header_line(set=SET) + result_line(cost={"cost_usd": "x"}), {"set": IMPORTED}, "results"),
+        (header_line(set=SET) + result_line(why_not=["x"]), {"set": IMPORTED}, "results"),
+        (header_line(set=SET, settings={}) + result_line(), {"set": IMPORTED}, "'repair'"),
     ],
 )
 def test_a_wrong_file_has_a_reason(content: bytes, terms: dict[str, Any], words: str) -> None:

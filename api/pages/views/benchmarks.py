@@ -127,6 +127,7 @@ async def report(job_id: str, services: ServicesDep, visitor: Reader) -> Respons
         "benchmark.html",
         visitor,
         job=_summary(record, await services.store.now()),
+        spec=record.spec,
         terms=record.spec.benchmark,
         header=header,
         results=results,

@@ -24,6 +24,7 @@ from cli.render.evidence import Detail
 from cli.render.job import is_of_work, job_parts
 from cli.render.texts import printable, waits_text
 from cli.render.transcript import Texts, transcript
+from jobs.model.spec import JobKind
 
 STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "cancelled")
 
@@ -43,7 +44,9 @@ STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "canc
 @click.option("--text", metavar="WORDS", help="Only jobs with these words in task, labels or id.")
 @click.option("--waiting", is_flag=True, help="Only jobs that wait for your decision.")
 @click.option("--override", is_flag=True, help="Only jobs approved against their evidence.")
-@click.option("--kind", type=click.Choice(["task", "verification"]), help="Only jobs of this kind.")
+@click.option(
+    "--kind", type=click.Choice([kind.value for kind in JobKind]), help="Only jobs of this kind."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def list_command(

@@ -10,6 +10,7 @@ import pytest
 from support.processes.benchmarks import MODEL, Benchmarks, running_benchmarks
 
 from cli.errors import RequestRefused
+from cli.main import run
 from lab.evals.report.results import parse_results
 
 pytestmark = pytest.mark.timeout(240)
@@ -101,6 +102,21 @@ def test_results_are_imported(benchmarks, measured):
     imported, original = (each["result"]["benchmark"] for each in (job, measured))
     assert imported == {**original, "budget_usd": None}
     assert len(benchmarks.server.requests) == before
+
+
+def test_the_command_leaves_a_measurement_to_a_worker(benchmarks, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FETTLE_CONFIG", "")
+    file = tmp_path / "tiny.jsonl"
+    file.write_text(benchmarks.exercises)
+    command = ["bench", str(file), "--model", MODEL, "--limit", "1", "--detach", "--json"]
+    assert run(["--url", benchmarks.url, *command, "--budget", "5"]) == 0
+    job_id = json.loads(capsys.readouterr().out)["id"]
+    job = benchmarks.finished(job_id)
+    assert job["spec"]["benchmark"]["budget_usd"] == "5"
+    assert job["result"]["benchmark"]["final"]["share"] == 1.0
+    monkeypatch.delenv("FETTLE_URL", raising=False)
+    assert run(command) == 1
+    assert "--detach needs a running service" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

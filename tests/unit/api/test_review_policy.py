@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from api.problems import RefusedRequest
+from api.schemas.job_defaults import JobDefaults
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.submission.job_spec import new_spec, rebase_spec, retry_spec
 from api.submission.review_rules import apply_rules
@@ -250,3 +251,11 @@ def test_no_benchmark_is_accepted_to_which_a_rule_applies() -> None:
         apply_rules(benchmark, None, [policy])
     assert [error.field for error in refused.value.more["errors"]] == ["benchmark"]
     assert apply_rules(replace(benchmark, labels=()), None, [policy]).review is False
+
+
+def test_a_default_review_does_not_apply_to_a_benchmark() -> None:
+    benchmark = {"set": "custom"}
+    request = JobRequest.model_validate({"task": "x", "model": "groq:m", "benchmark": benchmark})
+    spec = new_spec(request, DEFAULTS, JobDefaults(review=True))
+    assert (spec.kind, spec.review) == (JobKind.BENCHMARK, False)
+    assert new_spec(JobRequest(task="x"), DEFAULTS, JobDefaults(review=True)).review

@@ -1,0 +1,105 @@
+"""The pages of benchmarks without scripts. The test plays the worker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.pages.api_front import Front, done, settings_for, started
+from support.pages.pages_browser import Visit, visiting
+
+from jobs import benchmarks
+from jobs.model.record import Result
+from lab.evals.laboratory import LABORATORY
+from lab.evals.report.results import Header, SolutionVerdict
+from lab.evals.report.results import Result as ExerciseResult
+
+TERMS = {"set": "custom", "limit": 2}
+HOSTILE = "<img src=x onerror=hacked()>"
+
+
+@pytest.fixture
+async def front(redis_url: str, tmp_path: Path) -> AsyncIterator[Front]:
+    async with started(settings_for(redis_url, tmp_path, models=("groq:*",))) as front:
+        yield front
+
+
+@pytest.fixture
+async def visit(front: Front) -> AsyncIterator[Visit]:
+    async with visiting(front.app) as visit:
+        yield visit
+
+
+async def measured(front: Front, model: str, *passed: bool, ends: bool = True) -> str:
+    """A benchmark with these verdicts on its exercises; the id of its job."""
+    job_id = await front.submit(model=model, benchmark=TERMS)
+    settings = {"model": model, "repair": True, "judge": None, "max_revisions": 3}
+    exercises = {"name": "custom", "source": "s", "digest": "d" * 64, "exercises": 2}
+    header = asdict(Header(job_id, exercises, settings, {"fettle": "1"}, "2026-11-27T12:00:00Z"))
+    results = [
+        asdict(
+            ExerciseResult(
+                f"{HOSTILE}{number}", 1, "a" * 20, final=SolutionVerdict(verdict, HOSTILE)
+            )
+        )
+        for number, verdict in enumerate(passed)
+    ]
+    lease = await front.claim(job_id)
+    facts: list[Any] = [("benchmark_started", {**header, "tries": 2})]
+    facts += [("exercise_finished", result) for result in results]
+    await front.add_events(lease, *facts)
+    if ends:
+        report = {**LABORATORY.report(header, results), "planned": 2, "budget_usd": None}
+        result = Result("All have ended.", approved_by=None, benchmark=report)
+        done(await front.services.operations.succeed(lease, result))
+    return job_id
+
+
+async def test_history_report_and_comparison(front: Front, visit: Visit) -> None:
+    first = await measured(front, "groq:old", True, False)
+    second = await measured(front, "groq:new", True, True)
+    unfinished = await measured(front, "groq:newest", True, ends=False)
+    history = (await visit.get("/app/benchmarks")).text
+    assert history.count("<circle") == 2
+    assert all(job_id in history for job_id in (first, second, unfinished))
+    for job_id, text in ((first, "50.0&nbsp;%"), (unfinished, "1 of 2")):
+        report = (await visit.get(f"/app/benchmarks/{job_id}")).text
+        assert text in report
+        assert HOSTILE not in report
+    assert 'hx-trigger="every 3s"' in report  # only while it runs
+    assert "every 3s" not in (await visit.get(f"/app/benchmarks/{first}")).text
+    compared = (await visit.get(f"/app/benchmarks/compare?job={second}&job={first}")).text
+    assert re.search(r"Only groq:new passes 1</dt>", compared)
+    assert HOSTILE not in compared
+    assert (await visit.get(f"/app/benchmarks/compare?job={first}")).status_code == 400
+    task = await front.submit()
+    assert (await visit.get(f"/app/benchmarks/{task}")).status_code == 404
+
+
+async def test_another_tenant_sees_no_benchmark(front: Front) -> None:
+    job_id = await measured(front, "groq:old", True)
+    key = {"name": "bob", "tenant": "other", "scopes": ["read"]}
+    secret = (await front.client.post("/keys", json=key)).json()["secret"]
+    async with visiting(front.app, secret) as other:
+        assert job_id not in (await other.get("/app/benchmarks")).text
+        assert "Start a benchmark" not in (await other.get("/app/benchmarks")).text
+        assert (await other.get(f"/app/benchmarks/{job_id}")).status_code == 404
+
+
+async def test_without_the_laboratory_page_and_api_name_the_remedy(
+    front: Front, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await measured(front, "groq:old", True, ends=False)
+    monkeypatch.setattr(benchmarks, "entry_points", lambda group: ())
+    page = await visit.get("/app/benchmarks")
+    assert (page.status_code, "install fettle-lab" in page.text) == (200, True)
+    assert "Start a benchmark" not in page.text
+    assert "install fettle-lab" in (await visit.get(f"/app/benchmarks/{running}")).text
+    body = {"task": "x", "model": "groq:old", "benchmark": TERMS}
+    answer = await front.client.post("/jobs", json=body)
+    assert answer.status_code == 422
+    assert "install fettle-lab" in answer.text
