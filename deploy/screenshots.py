@@ -5,6 +5,7 @@
 
 Writes FOLDER/review.png, patch.png, job.png and jobs.png (docs/images by default), each under
 200 KB. The demo's recordings play the models; the rest is real. It needs Debian's `chromium`.
+`make screenshots` also writes thread.png: tests/e2e/test_follow_ups.py takes it, with a git server.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from support.graph.repository_job import REPLIES, TASK, RepairingModel, project
+from support.graph.thread_job import ThreadModel
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 from support.processes.preloaded import Process
@@ -49,7 +50,7 @@ class Delivering:
     forge: ForgeApi
     project: Repository
     bare: Repository
-    model: RepairingModel
+    model: RepairingModel | ThreadModel
     settings: dict[str, str]
 
     def worker(self, **settings: str) -> Process:
@@ -137,9 +138,11 @@ class Delivering:
 
 
 @contextlib.contextmanager
-def delivering(folder: Path, kind: str = "github") -> Iterator[Delivering]:
+def delivering(
+    folder: Path, kind: str = "github", model: RepairingModel | ThreadModel | None = None
+) -> Iterator[Delivering]:
     """A deployment without a worker, and a forge of this kind."""
-    model = RepairingModel(replies=SHORT, run="r1")
+    model = model or RepairingModel(replies=SHORT, run="r1")
     (folder / "forge" / "team").mkdir(parents=True)
     local = project(folder / "local")
     bare = folder / "forge" / f"{PATH}.git"
