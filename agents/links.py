@@ -42,7 +42,7 @@ def explain_missing(workspace: Workspace, path: str) -> str:
     """The reason why a tool's `path` names no file."""
     name, links = normalize_path(in_workspace(path)), workspace.links()
     target = follow(name, links)
-    if submodule := submodule_of(workspace, target):
+    if submodule := missing_submodule_of(workspace, target):
         return (
             f"there is no file {name!r}: {submodule!r} is a submodule, another repository, whose "
             "files are not here"
@@ -56,6 +56,13 @@ def submodule_of(workspace: Workspace, path: str) -> str | None:
     """The submodule that contains the path, or has it; None for other paths."""
     submodules = workspace.submodules()
     return next((prefix for prefix in _prefixes(path) if prefix in submodules), None)
+
+
+def missing_submodule_of(workspace: Workspace, path: str) -> str | None:
+    """The submodule of the path, as `submodule_of` has it, if it is not checked out."""
+    submodule = submodule_of(workspace, path)
+    files = workspace.submodule_files() if submodule else {}
+    return None if any(file.startswith(f"{submodule}/") for file in files) else submodule
 
 
 def follow(path: str, links: Mapping[str, str]) -> str:

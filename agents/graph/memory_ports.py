@@ -175,6 +175,10 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`: there is no repository."""
         return ()
 
+    def submodule_files(self) -> Mapping[str, int]:
+        """See `agents.ports.Workspace`: there is no repository."""
+        return {}
+
     def lfs_pointers(self) -> Collection[str]:
         """See `agents.ports.Workspace`: there is no repository."""
         return ()

@@ -180,6 +180,11 @@ class Workspace(Protocol):
         """Paths at which the job's repository has a commit of another one."""
         ...
 
+    def submodule_files(self) -> Mapping[str, int]:
+        """The files of the submodules that are checked out: paths and sizes in bytes. `read` reads
+        them; no change of them can be kept. `list` does not have them."""
+        ...
+
     def lfs_pointers(self) -> Collection[str]:
         """The paths at which the job's repository has a pointer of Git LFS. No change of its
         content can be delivered."""

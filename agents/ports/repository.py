@@ -51,8 +51,8 @@ class RepositoryFacts:
     installed: bool = False
     """Whether `setup` has run."""
     missing: tuple[str, ...] = ()
-    """The parts of the commit whose content is not in the working directory, with the reasons:
-    sentences."""
+    """Submodules and LFS objects of the commit that are not in the working directory, with the
+    reasons: sentences."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,17 @@ def _files_and_links(entries: Mapping[str, Entry]) -> tuple[dict[str, bytes], di
     return files, {path: entry for path, entry in entries.items() if isinstance(entry, str)}
 
 
+def changes_in_submodules(workspace: Workspace, paths: Iterable[str]) -> list[str]:
+    """Reasons why the changes of a run at these paths are not kept, after the workspace has its
+    changes: the run may have changed `.gitmodules`."""
+    names = {submodule for path in paths if (submodule := submodule_of(workspace, path))}
+    return [
+        f"{visible(name)}: a submodule belongs to another repository, and stays as long as "
+        ".gitmodules declares it"
+        for name in sorted(names)
+    ]
+
+
 def _submodule_below(workspace: Workspace, path: str) -> str | None:
     return next((name for name in workspace.submodules() if name.startswith(f"{path}/")), None)
 

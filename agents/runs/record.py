@@ -11,7 +11,7 @@ from agents.failures.classify import classify, of_verification
 from agents.failures.failure import FailureClass
 from agents.paths import is_in_setup, is_scratch
 from agents.ports import Artifact, Workspace
-from agents.runs.kept_files import choose_kept
+from agents.runs.kept_files import changes_in_submodules, choose_kept
 from agents.runs.program import VERIFY, Program, ProgramResult, execute
 from agents.runs.shell_marks import SHELL
 from agents.state import ArtifactFields, Run
@@ -57,6 +57,7 @@ async def recorded(
     if changed or deleted or links:
         modes = {path: path in result.executable for path in changed}
         artifacts = await ports.workspace.apply(changed, deleted, executable=modes, links=links)
+    lost = changes_in_submodules(ports.workspace, {*changed, *links, *deleted})
     length = ports.bounds.inline_characters
     run: Run = {
         "id": run_id(number),
@@ -76,7 +77,7 @@ async def recorded(
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [artifact.fields() for artifact in artifacts if not is_scratch(artifact.name)],
-        "refused": [*result.refused, *kept_files.reasons],
+        "refused": [*result.refused, *kept_files.reasons, *lost],
     }
     if program.seconds is not None:
         run["wall_seconds"] = program.within(ports.limits).wall_seconds

@@ -16,7 +16,7 @@ from agents.errors import ToolRefused
 from agents.failures.workspace_change import UnifiedDiff, change
 from agents.history import this_pass, traces
 from agents.line_ends import BOM, adapt_appended, keep_line_ends
-from agents.links import explain_missing, locate, locate_to_write, submodule_of
+from agents.links import explain_missing, locate, locate_to_write, missing_submodule_of
 from agents.paths import ROOT, in_workspace, listing, outline, visible, write_objection
 from agents.ports import Workspace
 from agents.prompts.images import why_not_shown
@@ -128,8 +128,9 @@ async def list_dir(
     workspace = ports.workspace
     folder = locate(workspace, path) if in_workspace(path) not in {"", ".", ROOT} else "."
     marks = {link: f" -> {target}" for link, target in workspace.links().items()}
-    marks |= dict.fromkeys(workspace.submodules(), " (a submodule, without its files)")
-    entries = {**workspace.list(), **dict.fromkeys(marks, 0)}
+    missing = [name for name in workspace.submodules() if missing_submodule_of(workspace, name)]
+    marks |= dict.fromkeys(missing, " (a submodule, without its files)")
+    entries = {**workspace.list(), **workspace.submodule_files(), **dict.fromkeys(marks, 0)}
     if ports.repository is None:
         names = listing(entries, folder or ".", depth)
     else:
@@ -145,7 +146,7 @@ async def list_dir(
 
 
 def _explain_missing_folder(workspace: Workspace, path: str, folder: str) -> str:
-    if submodule := submodule_of(workspace, folder):
+    if submodule := missing_submodule_of(workspace, folder):
         return f"{submodule!r} is a submodule, another repository, whose files are not here"
     return f"there is no directory {path!r}"
 

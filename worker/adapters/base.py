@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,6 +15,7 @@ from jobs.blobs.manifest import normalize_path
 from jobs.errors import PathRefused
 from sandbox.paths import is_git_internal, is_program
 from worker.repositories.patches import PLAIN, Kinds
+from worker.repositories.submodules import Submodules
 
 
 class CommitEntry(Protocol):
@@ -65,7 +66,15 @@ class CommitTree(Protocol):
 
     @property
     def pointers(self) -> frozenset[str]:
-        """The files whose content Git LFS has."""
+        """The pointers of Git LFS, also in submodules, by path."""
+        ...
+
+    @property
+    def submodules(self) -> Submodules: ...
+
+    async def declared_submodules(self, modules: bytes) -> Collection[str] | None:
+        """The paths of submodules in the text of a `.gitmodules` file; None if git cannot read
+        it."""
         ...
 
     async def read(self, path: str) -> bytes | None:
@@ -101,20 +110,28 @@ class CommitTree(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BaseFiles:
-    """The entries of a base that a workspace can name: sizes of the regular files, targets of the
-    symbolic links, and submodules, by path."""
+    """The entries of a base that a workspace can name, by path."""
 
     base: CommitTree
     sizes: Mapping[str, int] = field(init=False)
+    """The sizes of the regular files of the commit, in bytes."""
     links: Mapping[str, str] = field(init=False)
+    """The targets of symbolic links, also of links in checked-out submodules."""
     submodules: frozenset[str] = field(init=False)
+    submodule_sizes: Mapping[str, int] = field(init=False)
+    """The sizes of the regular files in checked-out submodules, in bytes."""
 
     def __post_init__(self) -> None:
         """Check each name once for all attempts of the job in this process."""
         entries = {path: entry for path, entry in self.base.entries.items() if nameable(path)}
         sizes = {path: entry.size for path, entry in entries.items() if entry.is_file}
-        links = {path: target for path, target in self.base.links.items() if path in entries}
+        all_links = {**self.base.submodules.links, **self.base.links}
+        links = {path: target for path, target in all_links.items() if nameable(path)}
         submodules = frozenset(path for path, entry in entries.items() if entry.is_submodule)
+        inner = self.base.submodules.entries.items()
+        inner_sizes = {path: entry.size for path, entry in inner if entry.is_file}
+        inner_sizes = {path: size for path, size in inner_sizes.items() if nameable(path)}
+        object.__setattr__(self, "submodule_sizes", inner_sizes)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "links", links)
         object.__setattr__(self, "submodules", submodules)

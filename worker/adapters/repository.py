@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,7 +28,7 @@ from worker.repositories.source import Repositories
 
 MAX_LAYOUT_NAMES = 60
 MAX_MISSING = 20
-"""The LFS pointers that texts name."""
+"""The LFS pointers and submodules that texts name."""
 GUIDANCE = (
     "AGENTS.md",
     "CLAUDE.md",
@@ -107,15 +107,26 @@ async def facts_of(
 
 
 def missing_content(files: BaseFiles) -> tuple[str, ...]:
-    """The parts of the commit whose content the job does not have, as sentences for people and
-    models."""
+    """The submodules and LFS objects of the commit that the job does not have, with the reasons:
+    sentences for people and models."""
+    submodules = sorted(files.base.submodules.missing.items())
+    texts = [
+        f"the submodule {visible(path)} is not checked out: {reason}"
+        for path, reason in submodules[:MAX_MISSING]
+    ]
+    if len(submodules) > MAX_MISSING:
+        texts.append(f"{len(submodules) - MAX_MISSING} more submodules are not checked out")
+    return (*texts, *_lfs_texts(files))
+
+
+def _lfs_texts(files: BaseFiles) -> Iterator[str]:
     pointers = sorted(files.base.pointers)
     if not pointers:
-        return ()
+        return
     names = ", ".join(map(visible, pointers[:MAX_MISSING]))
     more = f" and {len(pointers) - MAX_MISSING} more" if len(pointers) > MAX_MISSING else ""
     noun = "file is a pointer" if len(pointers) == 1 else "files are pointers"
-    return (f"{len(pointers)} {noun} of Git LFS, whose content is not here: {names}{more}",)
+    yield f"{len(pointers)} {noun} of Git LFS, whose content is not here: {names}{more}"
 
 
 def _layout(sizes: Mapping[str, int]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from agents.errors import PathOutside, ToolRefused
-from agents.links import follow, leaves_repository
+from agents.links import follow, leaves_repository, submodule_of
 from agents.paths import is_in_setup
 from agents.ports import Artifact, Version
 from agents.ports.repository import Patch
@@ -25,6 +25,7 @@ from sandbox.paths import is_git_internal
 from worker.adapters.base import BaseFiles, CommitTree, nameable, special_mode
 from worker.repositories.patches import Kinds
 from worker.repositories.setups.setup import Installed
+from worker.repositories.submodules import MODULES
 
 KEPT_BYTES = 1024 * 1024
 """Longer files are read again for each run: a worker has dozens of jobs, and each may have a
@@ -46,6 +47,7 @@ class ManifestWorkspace:
         self._digest = digest
         self._sizes: Mapping[str, int] | None = None
         self._installed: Installed | None = None
+        self._submodules = base.submodules if base else frozenset[str]()
 
     @classmethod
     async def open(
@@ -70,7 +72,9 @@ class ManifestWorkspace:
             digest = await blobs.put(manifest.dump())
         if manifest.base != base.commit:
             raise ValueError(f"the workspace is of commit {manifest.base}, not {base.commit}")
-        return cls(blobs, manifest, digest, await asyncio.to_thread(BaseFiles, base))
+        workspace = cls(blobs, manifest, digest, await asyncio.to_thread(BaseFiles, base))
+        await workspace._set(manifest, digest)
+        return workspace
 
     @property
     def base(self) -> BaseFiles | None:
@@ -101,7 +105,11 @@ class ManifestWorkspace:
 
     def submodules(self) -> Collection[str]:
         """See agents.ports.Workspace."""
-        return self._base.submodules - self._manifest.removed if self._base else frozenset()
+        return self._submodules
+
+    def submodule_files(self) -> Mapping[str, int]:
+        """See agents.ports.Workspace."""
+        return self._untouched(self._base.submodule_sizes) if self._base else {}
 
     def lfs_pointers(self) -> Collection[str]:
         """See agents.ports.Workspace."""
@@ -123,8 +131,10 @@ class ManifestWorkspace:
         entry = self._manifest.files.get(name)
         if entry is not None:
             return await self._bytes(entry)
-        if name in self._manifest.removed or name in self._manifest.links:
+        if name in self._removed or name in self._manifest.links:
             return None
+        if self._base is not None and name in self._base.submodule_sizes:
+            return await self._base.base.read(name) if submodule_of(self, name) else None
         return await self.original(name)
 
     async def original(self, path: str) -> bytes | None:
@@ -143,7 +153,7 @@ class ManifestWorkspace:
         if self._base is None:
             return frozenset()
         all_files = {**await self._files(), **files}
-        return await self._base.base.ignored(all_files, self._manifest.removed)
+        return await self._base.base.ignored(all_files, self._removed)
 
     async def tree(self) -> Tree:
         """See agents.ports.Workspace."""
@@ -152,7 +162,7 @@ class ManifestWorkspace:
         return Tree(
             await self._files(),
             layers,
-            self._manifest.removed,
+            self._removed,
             installed,
             self._executable(),
             self._manifest.links,
@@ -168,14 +178,14 @@ class ManifestWorkspace:
             return None
         base = self._base.base
         files, kinds = await self._delivered(base)
-        return await base.patch(files, self._manifest.removed, kinds)
+        return await base.patch(files, self._removed, kinds)
 
     async def delivered_paths(self) -> Collection[str]:
         """The paths that `patch` changes; empty without a repository."""
         if self._base is None:
             return ()
         files, kinds = await self._delivered(self._base.base)
-        return files.keys() | kinds.links.keys() | self._manifest.removed
+        return files.keys() | kinds.links.keys() | self._removed
 
     async def bundle(self, *, branch: str, message: str, author: str, at: int) -> bytes | None:
         """The change of `patch` as a git bundle, with one commit on `branch` by `author` (`Name
@@ -186,7 +196,7 @@ class ManifestWorkspace:
         files, kinds = await self._delivered(base)
         return await base.bundle(
             files,
-            self._manifest.removed,
+            self._removed,
             kinds,
             branch=branch,
             message=message,
@@ -205,6 +215,7 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         contents = {_inside(path): content for path, content in changed.items()}
         links = {_inside(path): target for path, target in (links or {}).items()}
+        deleted |= self._emptied_submodules(deleted)
         if self._base is not None:
             contents = {path: data for path, data in contents.items() if not is_git_internal(path)}
             links = {path: target for path, target in links.items() if not is_git_internal(path)}
@@ -221,7 +232,7 @@ class ManifestWorkspace:
         manifest = self._after(contents, entries, deleted, links)
         writes = [self._blobs.put(content) for content in contents.values()]
         digest, *_ = await asyncio.gather(self._blobs.put(manifest.dump()), *writes)
-        self._set(manifest, digest)
+        await self._set(manifest, digest)
         for path, content in contents.items():
             self._keep(entries[path].digest, content)
         return [Artifact.of(path, entry.digest, contents[path]) for path, entry in entries.items()]
@@ -259,6 +270,7 @@ class ManifestWorkspace:
     def fork(self) -> ManifestWorkspace:
         """See agents.ports.Workspace."""
         copy = ManifestWorkspace(self._blobs, self._manifest, self._digest, self._base)
+        copy._submodules = self._submodules
         copy._contents = self._contents  # all workspaces can share bytes by digest
         copy._installed = self._installed
         return copy
@@ -270,10 +282,48 @@ class ManifestWorkspace:
             if self._base is not None and manifest.base is None:
                 manifest = replace(manifest, base=self._base.base.commit)
                 digest = await self._blobs.put(manifest.dump())
-            self._set(manifest, digest)
+            await self._set(manifest, digest)
 
-    def _set(self, manifest: Manifest, digest: str | None) -> None:
+    async def _set(self, manifest: Manifest, digest: str | None) -> None:
         self._manifest, self._digest, self._sizes = manifest, digest, None
+        self._submodules = await self._find_submodules(manifest)
+
+    async def _find_submodules(self, manifest: Manifest) -> frozenset[str]:
+        """The paths of other repositories. A submodule of the commit is removed if a run removes
+        its directory and `.gitmodules` does not declare it any more, as after `git rm`: runs often
+        remove directories that are empty or that they can make again. A path that the job declares
+        is a submodule from then on."""
+        if self._base is None:
+            return frozenset()
+        base, entry = self._base, manifest.files.get(MODULES)
+        if entry is None and MODULES not in manifest.removed:
+            return base.submodules
+        before = await base.base.declared_submodules(await base.base.read(MODULES) or b"")
+        after = await base.base.declared_submodules(await self._bytes(entry) if entry else b"")
+        if before is None or after is None:
+            return base.submodules
+        removed = base.submodules.intersection(manifest.removed, before).difference(after)
+        return frozenset(base.submodules - removed).union(set(after).difference(before))
+
+    def _emptied_submodules(self, deleted: frozenset[str]) -> frozenset[str]:
+        """The checked-out submodules that lose all their files, and so their directories."""
+        inner = (
+            (*self._base.submodule_sizes, *self._base.base.submodules.links) if self._base else ()
+        )
+        if self._base is None or deleted.isdisjoint(inner):
+            return frozenset()
+        files = {
+            name: [path for path in inner if path.startswith(f"{name}/")]
+            for name in self._base.submodules
+        }
+        return frozenset(
+            name for name, paths in files.items() if paths and deleted.issuperset(paths)
+        )
+
+    @property
+    def _removed(self) -> frozenset[str]:
+        """The removed paths of the commit. A submodule may stay without its directory."""
+        return self._manifest.removed - self._submodules
 
     def _after(
         self,
@@ -314,7 +364,12 @@ class ManifestWorkspace:
     def _untouched(self, entries: Mapping[str, _Kind]) -> dict[str, _Kind]:
         """The entries of the base that the job has neither removed nor replaced."""
         touched = self.changed()
-        return {path: entry for path, entry in entries.items() if path not in touched}
+        removed = self._base.submodules - self._submodules if self._base else frozenset()
+        return {
+            path: entry
+            for path, entry in entries.items()
+            if path not in touched and not any(path.startswith(f"{name}/") for name in removed)
+        }
 
     async def _files(self) -> dict[str, bytes]:
         entries = self._manifest.files.items()
@@ -323,18 +378,24 @@ class ManifestWorkspace:
     async def _delivered(self, base: CommitTree) -> tuple[dict[str, bytes], Kinds]:
         """The job's files without installed dependencies, files that git ignores, and the content
         of LFS pointers."""
-        files, removed = await self._files(), self._manifest.removed
+        files, removed = await self._files(), self._removed
         files = {path: data for path, data in files.items() if not self._is_foreign(path, data)}
         kinds = Kinds(self._executable(), self._manifest.links)
         ignored = await base.ignored(files, removed, kinds)
         ignored |= {*self.leaving_links({}, ())}
-        links = {path: target for path, target in kinds.links.items() if path not in ignored}
+        links = {
+            path: target
+            for path, target in kinds.links.items()
+            if path not in ignored and not submodule_of(self, path)
+        }
         files = {path: data for path, data in files.items() if path not in ignored}
         return files, replace(kinds, links=links)
 
     def _is_foreign(self, path: str, content: bytes) -> bool:
-        """Whether the file is an installed dependency, or the content of an LFS pointer, such as a
-        file of the request."""
+        """Whether the file is an installed dependency, or of a submodule, or the content of an LFS
+        pointer, such as a file of the request."""
+        if submodule_of(self, path):
+            return True
         if self._base is None or path not in self._base.base.pointers:
             return is_in_setup(path)
         return not self._base.has_file(path, content)

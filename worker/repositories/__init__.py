@@ -8,6 +8,7 @@ hosts        the operator's hosts, with their credentials; ssh starts OpenSSH's 
 refs         names of branches, tags and commits; the tags and the history of a mirror
 mirrors      bare repositories of the worker, one for each address or upload
 snapshots    the tree of a commit in a mirror, and the layer that is checked out from it
+submodules   the commits of other repositories that a commit names, and their addresses
 patches      the changes of a job, as a patch and as a bundle
 merges       a change merged onto another commit; rebase is such a job
 setups/      the dependencies of a repository, installed once, as a layer

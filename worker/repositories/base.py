@@ -3,7 +3,7 @@ from the layer."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -14,6 +14,7 @@ from worker.repositories.mirrors import Mirror, Origin
 from worker.repositories.patches import PLAIN, CommitChange, Kinds, Patch, ignored
 from worker.repositories.refs import is_ancestor
 from worker.repositories.snapshots import TreeEntry
+from worker.repositories.submodules import Submodules, read_modules
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,23 @@ class CommitBase:
     links: Mapping[str, str]
     """The targets of symbolic links, by path."""
     pointers: frozenset[str]
-    """The files whose content Git LFS has."""
+    """The pointers of Git LFS, also in submodules, by path."""
+    submodules: Submodules
     mirror: Mirror = field(repr=False)
     folders: RepositoryFolders = field(repr=False)
     use: Lock = field(repr=False)
 
     async def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None if the path is no regular file of the commit. Raises
-        GitFailed."""
+        """The bytes of a file; None if the path is no regular file of the commit or of its
+        submodules. Raises GitFailed."""
+        if path in self.submodules.entries:
+            return await self.submodules.read(path)
         return await patches.committed(self._change({}, frozenset(), PLAIN), path)
+
+    async def declared_submodules(self, modules: bytes) -> Collection[str] | None:
+        """The paths of submodules in the text of a `.gitmodules` file; None if git cannot read
+        it."""
+        return await read_modules(self.mirror.git(), modules)
 
     async def ignored(
         self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
@@ -87,6 +96,7 @@ class CommitBase:
     def release(self) -> None:
         """Release the layer and its mirror: they may be removed when their space is needed."""
         self.use.release()
+        self.submodules.release()
         self.mirror.use.release()
 
     def _change(

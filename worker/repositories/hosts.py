@@ -21,7 +21,7 @@ _SCHEMES = ("https://", "http://", SSH)
 _SSH_USER = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SSH_HOST = re.compile(rb"[a-z0-9][a-z0-9._-]*|[0-9a-f:]+")
 """Names that ssh cannot read as an option."""
-_UPLOAD = "upload the repository instead: fettle run --repo DIR"
+UPLOAD = "upload the repository instead: fettle run --repo DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RepositoryHosts:
         """The site of this address, with the tenant's credentials. Raises RepositoryRefused."""
         if not self.names:
             raise RepositoryRefused(
-                f"workers of this deployment fetch no repositories (FETTLE_REPO_HOSTS); {_UPLOAD}"
+                f"workers of this deployment fetch no repositories (FETTLE_REPO_HOSTS); {UPLOAD}"
             )
         url = _url(address)
         for name in self.names:
@@ -115,7 +115,7 @@ def _url(address: str) -> httpx.URL:
     if not address.startswith(_SCHEMES):
         raise RepositoryRefused(
             "a repository's address begins with https:// or ssh://; file and other transports are "
-            f"not fetched; {_UPLOAD}"
+            f"not fetched; {UPLOAD}"
         )
     try:
         url = parse_url(address)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,29 @@ async def open_mirror(
             if (use := publish_folder(new, folder)) is not None:
                 break
     return Mirror(folder, use, settings, folders.turns)
+
+
+@asynccontextmanager
+async def open_scratch(folders: RepositoryFolders, *mirrors: Mirror) -> AsyncIterator[Git]:
+    """Git on a new bare repository that reads the objects of the mirrors. It is removed at the
+    end."""
+    async with folders.workshop() as (workshop, lock):
+        folder = workshop / "scratch"
+        await asyncio.to_thread(_make_scratch, folder, [mirror.folder for mirror in mirrors])
+        yield process(folder, mirrors[0].settings, lock)
+
+
+def _make_scratch(folder: Path, mirrors: Sequence[Path]) -> None:
+    for part in ("objects/info", "objects/pack", "refs/heads", "info"):
+        (folder / part).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+    (folder / "objects" / "info" / "alternates").write_bytes(
+        b"".join(os.fsencode(mirror / "objects") + b"\n" for mirror in mirrors)
+    )
+    shallow = [file.read_bytes() for mirror in mirrors if (file := mirror / "shallow").exists()]
+    if shallow:
+        (folder / "shallow").write_bytes(b"".join(shallow))
 
 
 def process(folder: Path, settings: RepositorySettings, *locks: Lock) -> Git:

@@ -19,13 +19,12 @@ from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.folders import RepositoryFolders
 from worker.repositories.git import Git, GitFailed
-from worker.repositories.mirrors import Mirror, process
+from worker.repositories.mirrors import Mirror, open_scratch
 from worker.repositories.refs import BRANCHES, COMMIT
 from worker.repositories.snapshots import LFS_POINTER, TreeEntry
 
 _NO_OBJECT = "0" * 40
 _LINK = stat.S_IFLNK
-_MODULES = ".gitmodules"
 _COMPARE = (
     *("diff-tree", "-r", "--find-renames=50%", "-l200", "--no-ext-diff", "--no-textconv"),
     *("--diff-algorithm=histogram", "--no-indent-heuristic", "--no-relative"),
@@ -141,33 +140,18 @@ async def open_bundle(
 
 @asynccontextmanager
 async def scratch(folders: RepositoryFolders, *mirrors: Mirror) -> AsyncIterator[Git]:
-    """Git on a bare repository for one change, which reads the objects of the mirrors. A failure of
-    git there is a fault of the change, not an outage. Raises RepositoryRefused."""
-    async with folders.workshop() as (workshop, lock):
-        folder = workshop / "scratch"
-        await asyncio.to_thread(_make_scratch, folder, [mirror.folder for mirror in mirrors])
-        try:
-            yield process(folder, mirrors[0].settings, lock)
-        except GitFailed as error:
-            raise RepositoryRefused(f"git cannot work with this change: {error.message}") from None
-
-
-def _make_scratch(folder: Path, mirrors: Sequence[Path]) -> None:
-    for part in ("objects/info", "objects/pack", "refs/heads"):
-        (folder / part).mkdir(parents=True)
-    (folder / "HEAD").write_text("ref: refs/heads/none\n")
-    (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
-    (folder / "objects" / "info" / "alternates").write_bytes(
-        b"".join(os.fsencode(mirror / "objects") + b"\n" for mirror in mirrors)
-    )
-    shallow = [file.read_bytes() for mirror in mirrors if (file := mirror / "shallow").exists()]
-    if shallow:
-        (folder / "shallow").write_bytes(b"".join(shallow))
+    """Git on a repository for one change, which reads the objects of the mirrors. A failure of git
+    there is a fault of the change, not an outage. Raises RepositoryRefused."""
+    try:
+        async with open_scratch(folders, *mirrors) as git:
+            yield git
+    except GitFailed as error:
+        raise RepositoryRefused(f"git cannot work with this change: {error.message}") from None
 
 
 async def _tree(git: Git, change: CommitChange) -> str:
     """The tree after the change."""
-    removed = await _removed(change)
+    removed = {path for path in change.removed if path in change.entries}
     submodules = frozenset(_submodules(change) - removed)
     links = {path: os.fsencode(target) for path, target in change.kinds.links.items()}
     files = {**change.changed, **links}
@@ -204,7 +188,6 @@ async def _add_converted(git: Git, change: CommitChange, paths: list[str]) -> No
     tree, rules = git.folder / "converted", git.folder / "info" / "attributes"
 
     def write() -> None:
-        rules.parent.mkdir(exist_ok=True)
         rules.write_text("* -filter -ident !working-tree-encoding\n")
         for path in paths:
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
@@ -229,35 +212,6 @@ async def _lfs_files(git: Git, change: CommitChange) -> tuple[str, ...]:
     fields = output.split(b"\0")[:-1]  # of each file the path, the attribute and its value
     rows = zip(fields[::3], fields[2::3], strict=True)
     return tuple(os.fsdecode(path) for path, value in rows if value == b"lfs")
-
-
-async def _removed(change: CommitChange) -> set[str]:
-    """The paths of the commit that the change removes. A submodule is removed if `.gitmodules` no
-    longer declares it, like after `git rm`, or if a file or link replaces it. Otherwise it stays: a
-    run often removes its empty directory, but in a user's clone that directory has files."""
-    removed = {path for path in change.removed if path in change.entries}
-    if not (submodules := removed & _submodules(change)):
-        return removed
-    new = [*change.changed, *change.kinds.links]
-    declared = await _declared(change)
-    return removed - {
-        name
-        for name in submodules & declared
-        if not any(f"{path}/".startswith(f"{name}/") or name.startswith(f"{path}/") for path in new)
-    }
-
-
-async def _declared(change: CommitChange) -> set[str]:
-    """The paths of submodules in the `.gitmodules` of the job."""
-    text = change.changed.get(_MODULES)
-    if text is None and _MODULES not in change.removed:
-        text = await committed(change, _MODULES)
-    rows = (line.partition(b"=") for line in (text or b"").splitlines())
-    return {
-        os.fsdecode(path.strip().strip(b'"'))
-        for key, _, path in rows
-        if key.strip().lower() == b"path"
-    }
 
 
 async def committed(change: CommitChange, path: str) -> bytes | None:

@@ -13,9 +13,9 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sandbox.local.stepdown import give_to_sandbox_user, sandbox_uid
@@ -29,7 +29,7 @@ from worker.repositories.folders import (
     sync_layer,
 )
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
-from worker.repositories.mirrors import Mirror, process
+from worker.repositories.mirrors import Mirror, open_scratch, process
 
 _ROW_BYTES = 512
 """The average size of a line of a tree's listing: its path and 70 bytes more."""
@@ -53,7 +53,7 @@ _CONFIG = """\
 """
 _ATTRIBUTES = "* -text !eol -crlf -ident -filter !working-tree-encoding\n"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
-"""The first line of a file whose content Git LFS has."""
+"""The first line of a pointer of Git LFS."""
 _POINTER_BYTES = 1024
 _ATTRIBUTES_BYTES = 256 * 1024
 SUBMODULE = 0o160000
@@ -94,6 +94,24 @@ class TreeEntry:
         return stat.S_IFMT(self.mode) == SUBMODULE
 
 
+@dataclass(frozen=True, slots=True)
+class Submodule:
+    """A submodule, whose files a layer has."""
+
+    path: str
+    """Its path in the job's commit."""
+    commit: str
+    origin: str
+    """The name of its origin, which differs between tenants with different credentials."""
+    mirror: Mirror = field(repr=False)
+    entries: Mapping[str, TreeEntry] = field(repr=False)
+    """Its entries, by path in the submodule."""
+    links: Mapping[str, str] = field(repr=False)
+    """The targets of its symbolic links, by path in the submodule."""
+    pointers: frozenset[str] = field(repr=False)
+    """Its files with content in Git LFS, by path in the submodule."""
+
+
 async def links(git: Git, entries: Mapping[str, TreeEntry]) -> dict[str, str]:
     """The targets of the tree's symbolic links, by path. Raises RepositoryRefused."""
     link_entries = {path: entry for path, entry in entries.items() if entry.is_link}
@@ -102,7 +120,7 @@ async def links(git: Git, entries: Mapping[str, TreeEntry]) -> dict[str, str]:
 
 
 async def lfs_pointers(git: Git, entries: Mapping[str, TreeEntry]) -> frozenset[str]:
-    """The files whose content Git LFS has. Empty if no `.gitattributes` of the tree names LFS.
+    """The pointers of Git LFS. Empty if no `.gitattributes` of the tree names LFS.
     Raises RepositoryRefused."""
     files = {path: entry for path, entry in entries.items() if entry.is_file}
     attributes = {
@@ -186,28 +204,57 @@ async def check_out(
     writing: Lock,
     commit: str,
     packed_refs: bytes,
+    submodules: Sequence[Submodule],
     name: str,
 ) -> Lock | None:
-    """Make the layer `name` of a commit that the mirror has, with the tags in `packed_refs`.
-    Returns the lock of its use; None if another process was first. Raises RepositoryRefused."""
+    """Make the layer `name` of a commit that the mirror has, with the tags in `packed_refs` and the
+    files of the submodules. Returns the lock of its use; None if another process was first. Raises
+    RepositoryRefused."""
     async with folders.turns, folders.workshop() as (workshop, lock):
         layer = workshop / "new"
         git = process(layer / ".git", mirror.settings, lock, writing)
         try:
-            await _fill(mirror.git(), layer, git, commit, packed_refs)
+            await _check_out_commit(mirror.git(), layer, git, commit, packed_refs)
+            for submodule in submodules:  # a submodule comes before its own submodules
+                await _check_out_submodule(folders, submodule, layer, git)
+            await _finish(mirror.git(), layer, git, commit)
         except GitFailed as error:
             raise RepositoryRefused(f"the commit cannot be checked out: {error.message}") from None
         return publish_folder(layer, folders.layers / name)
 
 
-async def _fill(source: Git, layer: Path, git: Git, commit: str, packed_refs: bytes) -> None:
-    commit_time = await source.run("log", "-1", "--format=%ct", commit)
+async def _check_out_commit(
+    source: Git, layer: Path, git: Git, commit: str, packed_refs: bytes
+) -> None:
     await asyncio.to_thread(_repository, source.folder, layer / ".git", commit, packed_refs)
     tree = replace(git, tree=layer)
     await tree.run("read-tree", commit)
     await tree.run("checkout-index", "--all", "--quiet")
+
+
+async def _check_out_submodule(
+    folders: RepositoryFolders, submodule: Submodule, layer: Path, git: Git
+) -> None:
+    """Write the files of a submodule, without a repository: a patch cannot have its changes."""
+    folder = layer / submodule.path
+    await asyncio.to_thread(_make_directory, layer, submodule.path)
+    async with open_scratch(folders, submodule.mirror) as scratch:
+        (scratch.folder / "info" / "attributes").write_text(_ATTRIBUTES)
+        tree = replace(scratch, tree=folder, hold=(*scratch.hold, *git.hold))
+        await tree.run("read-tree", submodule.commit)
+        await tree.run("checkout-index", "--all", "--quiet")
+
+
+def _make_directory(layer: Path, path: str) -> None:
+    (layer / path).mkdir(parents=True, exist_ok=True)
+    if (layer / path).resolve() != layer.resolve() / path:
+        raise RepositoryRefused(f"a link leads to the submodule {path[:80]!r}")
+
+
+async def _finish(source: Git, layer: Path, git: Git, commit: str) -> None:
+    commit_time = await source.run("log", "-1", "--format=%ct", commit)
     await asyncio.to_thread(_settle, layer, _layer_time(commit_time))
-    await tree.run("update-index", "-q", "--refresh")
+    await replace(git, tree=layer).run("update-index", "-q", "--refresh")
     await asyncio.to_thread(give_to_sandbox_user, layer)
     await sync_layer(layer)
 

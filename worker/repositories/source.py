@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from worker.repositories.hosts import RepositoryHosts
 from worker.repositories.mirrors import Mirror, Origin
 from worker.repositories.refs import BRANCHES, COMMIT
 from worker.repositories.remote import RemoteOrigin
+from worker.repositories.submodules import SubmoduleFinder, Submodules
 from worker.repositories.upload import Upload, UploadOrigin
 
 
@@ -90,13 +92,29 @@ class Repositories:
             links = await snapshots.links(mirror.git(), entries)
             pointers = await snapshots.lfs_pointers(mirror.git(), entries)
             tags = await snapshots.tags(mirror.git(), commit)
-            layer = _layer(origin, commit, tags)
-            use = await self._check_out(mirror, commit, tags, layer)
+            finder = SubmoduleFinder(self.folders, self.hosts, self.settings, tenant)
+            submodules = await finder.find(mirror.git(), entries, repo.url)
+            try:
+                layer = _layer(origin, commit, tags, submodules)
+                use = await self._check_out(mirror, commit, tags, submodules, layer)
+            except BaseException:
+                submodules.release()
+                raise
             mirror.use.touch()  # after its layers, so that it is removed after them
         except BaseException:
             mirror.use.release()
             raise
-        return CommitBase(layer, commit, entries, links, pointers, mirror, self.folders, use)
+        return CommitBase(
+            layer,
+            commit,
+            entries,
+            links,
+            pointers | submodules.pointers,
+            submodules,
+            mirror,
+            self.folders,
+            use,
+        )
 
     async def merge_texts(self, base: bytes, first: bytes, second: bytes) -> bytes | None:
         """See `agents.ports.TextMerge`. None also if this worker has no git, which only jobs on
@@ -133,14 +151,16 @@ class Repositories:
             raise
         return mirror
 
-    async def _check_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
+    async def _check_out(
+        self, mirror: Mirror, commit: str, tags: bytes, submodules: Submodules, name: str
+    ) -> Lock:
         """Make the layer, if it is missing; return the lock of its use."""
         layer = self.folders.layers / name
         while (use := use_folder(layer)) is None:
             async with mirror.writing() as writing:
                 if not layer.exists():
                     use = await snapshots.check_out(
-                        self.folders, mirror, writing, commit, tags, name
+                        self.folders, mirror, writing, commit, tags, submodules.checked_out, name
                     )
             if use is not None:
                 await asyncio.to_thread(
@@ -157,8 +177,11 @@ class Repositories:
         return UploadOrigin(repo.bundle, upload, self.settings)
 
 
-def _layer(origin: Origin, commit: str, tags: bytes) -> str:
+def _layer(origin: Origin, commit: str, tags: bytes, submodules: Submodules) -> str:
     """The name of the layer. It depends on the repository, because the history of the same commit
-    may differ in another repository, and on the tags, because `git describe` depends on them."""
-    content = f"{origin.name} {commit}\n".encode() + tags
+    may differ in another repository, and on the tags, because `git describe` depends on them. It
+    depends on the submodules that are checked out, because the operator can change the list of
+    hosts, and a tenant's credentials count for them."""
+    rows = [f"{sub.path}\0{sub.commit} {sub.origin}\0" for sub in submodules.checked_out]
+    content = f"{origin.name} {commit}\n".encode() + tags + os.fsencode("".join(rows))
     return f"{LAYER}{hashlib.sha256(content).hexdigest()[:32]}"

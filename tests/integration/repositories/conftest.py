@@ -110,7 +110,7 @@ def shell(command: str) -> object:
 
 @contextlib.asynccontextmanager
 async def sandbox_over(layers: Path) -> AsyncIterator[LocalSandbox]:
-    """A sandbox whose runs can begin with these layers."""
+    """A sandbox with these layers for its runs."""
     python = Path(sys.prefix) / "sandbox" / "bin" / "python"
     backend = LocalSandbox(python, trees_directory=layers)
     yield backend

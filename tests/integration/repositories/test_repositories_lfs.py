@@ -1,4 +1,4 @@
-"""Files whose content Git LFS has: the commit's pointers do not change, and they are reported."""
+"""Git LFS: the pointers of the commit do not change, and they are reported."""
 
 from __future__ import annotations
 

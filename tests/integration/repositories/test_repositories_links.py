@@ -178,8 +178,9 @@ async def test_the_changes_of_a_run_equal_the_changes_in_a_clone(job: Job, comma
 
 async def test_files_can_take_the_place_of_a_removed_submodule(job: Job) -> None:
     files = "mkdir -p vendor/outer; echo own > vendor/outer/own.txt"
-    await job.use(shell("rmdir vendor/outer"), shell(files))
-    expected_tree = job.tree_of_clone("git rm -q --cached vendor/outer; rm -r vendor/outer", files)
+    await job.use(shell("rmdir vendor/outer; rm .gitmodules"), shell(files))
+    removal = "git rm -q --cached vendor/outer; rm -r vendor/outer .gitmodules"
+    expected_tree = job.tree_of_clone(removal, files)
     assert (await job.apply_patch_to_clone()).git("write-tree") == expected_tree
 
 
@@ -292,8 +293,9 @@ async def test_changes_in_a_submodule_are_named_and_never_remove_it(job: Job, co
 async def test_a_run_does_not_replace_the_directory_of_a_submodule(job: Job, entry: str) -> None:
     """Git could not apply such a patch to a clone with the submodule's files."""
     used = await job.use(shell(f"rm -r vendor; {entry}; echo y > docs/guide.md"))
-    refused = ["vendor: it would take the place of the submodule vendor/outer"]
-    assert used.runs[0]["refused"] == refused
+    refused, stays = used.runs[0]["refused"]
+    assert refused == "vendor: it would take the place of the submodule vendor/outer"
+    assert stays.startswith("vendor/outer: a submodule belongs to another repository, and stays")
     clone = await job.apply_patch_to_clone()
     assert clone.git("write-tree") == job.tree_of_clone("echo y > docs/guide.md")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from worker.repositories.patches import PLAIN, Kinds
+from worker.repositories.submodules import Submodules
 
 COMMIT = "c" * 40
+NO_SUBMODULES = Submodules()
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class FixedBase:
 
     texts: Mapping[str, bytes]
     links: Mapping[str, str] = field(default_factory=dict)
-    submodules: tuple[str, ...] = ()
+    gitlinks: tuple[str, ...] = ()
+    submodules: Submodules = NO_SUBMODULES
     pointers: frozenset[str] = frozenset()
     layer: str = "repo-fixed"
     commit: str = COMMIT
@@ -47,12 +50,15 @@ class FixedBase:
         entries = {path: FixedEntry(len(text), _oid(text)) for path, text in self.texts.items()}
         entries |= {path: FixedEntry(1, _oid(b"x"), is_file=False) for path in self.links}
         entries |= {
-            path: FixedEntry(0, "", is_file=False, is_submodule=True) for path in self.submodules
+            path: FixedEntry(0, "", is_file=False, is_submodule=True) for path in self.gitlinks
         }
         object.__setattr__(self, "entries", entries)
 
     async def read(self, path: str) -> bytes | None:
         return self.texts.get(path)
+
+    async def declared_submodules(self, modules: bytes) -> Collection[str] | None:
+        return modules.decode().split()
 
     async def ignored(
         self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
