@@ -285,14 +285,14 @@ class ManifestWorkspace:
             await self._set(manifest, digest)
 
     async def _set(self, manifest: Manifest, digest: str | None) -> None:
-        self._manifest, self._digest, self._sizes = manifest, digest, None
         self._submodules = await self._find_submodules(manifest)
+        self._manifest, self._digest, self._sizes = manifest, digest, None
 
     async def _find_submodules(self, manifest: Manifest) -> frozenset[str]:
         """The paths of other repositories. A submodule of the commit is removed if a run removes
         its directory and `.gitmodules` does not declare it any more, as after `git rm`: runs often
         remove directories that are empty or that they can make again. A path that the job declares
-        is a submodule from then on."""
+        is a submodule from then on, if the commit has no files there."""
         if self._base is None:
             return frozenset()
         base, entry = self._base, manifest.files.get(MODULES)
@@ -303,7 +303,10 @@ class ManifestWorkspace:
         if before is None or after is None:
             return base.submodules
         removed = base.submodules.intersection(manifest.removed, before).difference(after)
-        return frozenset(base.submodules - removed).union(set(after).difference(before))
+        declared = set(after).difference(before)
+        paths = base.base.entries
+        added = {name for name in declared if not any(_contains(name, path) for path in paths)}
+        return frozenset((base.submodules - removed) | added)
 
     def _emptied_submodules(self, deleted: frozenset[str]) -> frozenset[str]:
         """The checked-out submodules that lose all their files, and so their directories."""
@@ -423,6 +426,10 @@ def _placed(path: str, base: CommitTree) -> str:
     with suppress(ToolRefused):
         return follow(path, base.links)
     return path
+
+
+def _contains(name: str, path: str) -> bool:
+    return f"{path}/".startswith(f"{name}/")
 
 
 def _inside(path: str) -> str:

@@ -225,6 +225,14 @@ async def test_a_submodule_is_removed_with_its_lines_in_gitmodules(
     )
 
 
+async def test_a_directory_of_the_commit_is_no_submodule_by_declaration(job: SubmoduleJob) -> None:
+    section = '[submodule "docs"]\\n\\tpath = docs\\n\\turl = ../docs.git\\n'
+    await job.use(shell("echo y > docs/guide.md"), shell(f"printf '{section}' >> .gitmodules"))
+    patch = await job.workspace.patch()
+    assert patch is not None
+    assert b"+++ b/docs/guide.md" in patch.content
+
+
 async def test_the_repository_that_code_creates_is_no_gitlink(job: SubmoduleJob) -> None:
     used = await job.use(
         shell(

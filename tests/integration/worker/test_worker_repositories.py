@@ -177,3 +177,36 @@ def test_a_missing_ref_ends_the_job_with_the_reason(
     assert "'gone'" in job["detail"]
     assert "main" in job["detail"]
     assert model.requests == []
+
+
+def test_content_that_a_job_lacks_is_reported_to_the_model_and_the_reader(
+    deployment: Deployment, repository: Repository
+) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:%b\nsize 9\n" % (b"a" * 64)
+    address = "https://elsewhere.example/lib.git"
+    repository.write(
+        {
+            ".gitattributes": b"*.png filter=lfs\n",
+            "logo.png": pointer,
+            ".gitmodules": f'[submodule "lib"]\n\tpath = lib\n\turl = {address}\n'.encode(),
+        }
+    )
+    (repository.folder / "lib").mkdir()
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
+    repository.commit()
+    model = RepairingModel()
+    with ProviderServer(model.turn) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = str(service.submit(SPEC, bundle=repository.bundle())["id"])
+            deployment.wait_until(in_status(service, job_id, "succeeded"))
+            events = list(service.events(job_id))
+    (event,) = [event for event in events if event.kind == "files_missing"]
+    assert event.data["missing"] == [
+        (
+            "the submodule lib is not checked out: workers of this deployment fetch no repositories "
+            "(FETTLE_REPO_HOSTS)"
+        ),
+        "1 file is a pointer of Git LFS, whose content is not here: logo.png",
+    ]
+    assert all(text in request_text(model.requests[0]) for text in event.data["missing"])
