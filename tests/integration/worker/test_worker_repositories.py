@@ -202,11 +202,9 @@ def test_content_that_a_job_lacks_is_reported_to_the_model_and_the_reader(
             deployment.wait_until(in_status(service, job_id, "succeeded"))
             events = list(service.events(job_id))
     (event,) = [event for event in events if event.kind == "files_missing"]
+    reason = "workers of this deployment fetch no repositories (FETTLE_REPO_HOSTS)"
     assert event.data["missing"] == [
-        (
-            "the submodule lib is not checked out: workers of this deployment fetch no repositories "
-            "(FETTLE_REPO_HOSTS)"
-        ),
+        f"the submodule lib is not checked out: {reason}",
         "1 file is a pointer of Git LFS, whose content is not here: logo.png",
     ]
     assert all(text in request_text(model.requests[0]) for text in event.data["missing"])
