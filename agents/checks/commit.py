@@ -7,7 +7,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from agents.checks.copied_files import SHARED_SETTINGS, configures, placed, pytest_settings
+from agents.checks.copied_files import (
+    SHARED_SETTINGS,
+    configures,
+    is_checker,
+    placed,
+    pytest_settings,
+)
 from agents.layout.site import ENTRY_POINTS, project_site
 from agents.ports import Workspace
 from agents.runs.program import metadata_texts
@@ -20,8 +26,8 @@ class Commit:
     site: Mapping[str, bytes]
     """The site files of the project: the job's modules, and the entry points of the commit."""
     settings: Collection[str]
-    """Paths of changed files that configure checks by their content, or because a link of the
-    commit leads to them."""
+    """Paths of changed files that configure checks by their content, because a link of the commit
+    leads to them, or because they are new and have the name of pytest."""
     links: Mapping[str, str]
     """The commit's symbolic links: targets by path."""
     read: Callable[[str], Awaitable[bytes | None]]
@@ -34,7 +40,9 @@ async def commit_of(workspace: Workspace) -> Commit:
     await start.checkout(None)
     links = start.links()
     settings = {placed(path, links) for path in links if configures(path)}
-    settings |= {path for path in workspace.changed() if await _has_new_settings(path, workspace)}
+    changed = workspace.changed()
+    settings |= {path for path in changed if await _has_new_settings(path, workspace)}
+    settings |= {path for path in changed if is_checker(path)} - start.list().keys()
     return Commit(await _site(workspace, start, settings), settings, links, workspace.original)
 
 

@@ -27,6 +27,8 @@ SHARED_SETTINGS = ("pyproject.toml", "setup.cfg", "tox.ini")
 """Files of a project that may have a section for pytest."""
 _AT_START = ("sitecustomize", "usercustomize", "conftest")
 """Modules that an interpreter or pytest imports at its start."""
+_CHECKERS = frozenset({"pytest", "_pytest", "fettle_report"})
+"""Modules that run and report the checks. The job's own module of such a name would replace it."""
 _MOST_BYTES, _MOST_DOTS = 64 * 1024, 50
 """The size of a file that is parsed, and the dots of one line: tomllib is quadratic in them."""
 
@@ -39,11 +41,13 @@ def tree_under_test(tree: Tree, checks: Collection[str], settings: Collection[st
 
     These files of the job are omitted: a file with the path of a check or of its directory; a
     package with the name of a check; each conftest, pytest setting, start-up module, path file,
-    entry point and compiled file; and `settings`. The files of a repository's commit stay, in the
-    commit's version, except packages with the name of a check.
+    entry point and compiled file; a module with the name of pytest; and `settings`. The files of a
+    repository's commit stay, in the commit's version, except packages with the name of a check.
     """
     packages = {f"{path.removesuffix('.py')}/__init__.py" for path in checks}
     omitted = packages.union(settings)
+    if not tree.layers:
+        omitted |= {path for path in (*tree.files, *tree.links) if is_checker(path)}
     files = _copied(tree.files, checks, omitted)
     as_directories = {f"{path}/__init__.py": target for path, target in tree.links.items()}
     directories = _copied(as_directories, checks, omitted)
@@ -100,6 +104,11 @@ def configures(path: str) -> bool:
         or any(part.partition(".")[0] in _AT_START for part in parts)
         or any(part.endswith((".dist-info", ".egg-info")) for part in parts[:-1])
     )
+
+
+def is_checker(path: str) -> bool:
+    """Whether a file with this path can be imported in place of pytest or of its report."""
+    return not _CHECKERS.isdisjoint(part.partition(".")[0] for part in path.split("/"))
 
 
 def pytest_settings(path: str, content: bytes | None) -> object:

@@ -87,7 +87,18 @@ class Change:
     links: Mapping[str, str] = field(default_factory=dict)
 
 
+FAKE = """import json
+
+test = {"id": "tests/test_hidden.py::test_total", "outcome": "passed"}
+with open("/work/.fettle-tests.json", "w") as file:
+    json.dump({"tests": [test]}, file)
+"""
 ATTACKS: dict[str, Change] = {
+    "a module in place of pytest": Change({"pytest.py": FAKE, "src/pytest/__init__.py": FAKE}),
+    "a module in place of the report": Change(
+        {"fettle_report.py": f"{FAKE}import os\nos._exit(0)\n"}
+    ),
+    "a link in place of pytest": Change({"fake.py": FAKE}, links={"pytest.py": "fake.py"}),
     "a changed conftest": Change({"tests/conftest.py": QUIET}),
     "the target of a link of the commit": Change({"common/fixtures.py": QUIET}),
     "a link in place of the conftest": Change(

@@ -119,6 +119,7 @@ FILES: dict[str, Mapping[str, str]] = {
     "conftest.py": {"conftest.py": QUIET, "tests/conftest.py": QUIET},
     "pytest.ini": {"pytest.ini": CONFIG},
     "sitecustomize": {"sitecustomize.py": EXIT, "usercustomize/__init__.py": EXIT},
+    "modules in place of pytest": {"pytest.py": EXIT, "fettle_report.py": EXIT},
     "a plug-in": {
         "quiet.py": QUIET,
         "quiet-1.0.dist-info/entry_points.txt": "[pytest11]\nquiet = quiet\n",
