@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,8 +39,11 @@ from worker.benchmark_jobs import WorkerJobs
 from worker.job_ending import JobEnding
 from worker.ledger import AttemptWriter
 
-REST_SECONDS = 2.0
-"""The pause between two looks at the exercises."""
+REST_SECONDS, LONGEST_REST_SECONDS = 2.0, 30.0
+"""The bounds of the pause between two looks at the exercises."""
+REST_FACTOR = 4
+"""A pause is at least this many times as long as the look: looks at thousands of exercises leave
+the slot to other jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class BenchmarkRunner:
         """Look at the exercises; then the job rests, or ends if all exercises have ended."""
         try:
             laboratory = await asyncio.to_thread(load_laboratory)  # imports much
+            started_at = time.monotonic()
             measurement = await self._measurement()
             header, results = await self._state(laboratory, measurement)
             has_ended = await self._advance(laboratory, measurement, header, results)
@@ -64,7 +69,10 @@ class BenchmarkRunner:
         if has_ended:
             return await self._finish(laboratory, measurement, header, results)
         wait = Wait("exercises", f"{len(results)} of {header['tries']} have ended")
-        return await self.operations.rest(self.writer.lease, wait, REST_SECONDS)
+        seconds = max(REST_SECONDS, REST_FACTOR * (time.monotonic() - started_at))
+        return await self.operations.rest(
+            self.writer.lease, wait, min(seconds, LONGEST_REST_SECONDS)
+        )
 
     async def _measurement(self) -> Measurement:
         spec = self.record.spec

@@ -49,6 +49,8 @@ from lab.evals.sources import sets
 from lab.evals.sources.exercise import Exercise, ExerciseSet
 
 _STARTED, _FINISHED = TypeAdapter(BenchmarkStartedData), TypeAdapter(ExerciseFinishedData)
+MOST_TRIES = 5_000
+"""A look of a worker reads the results of all tries. MBPP, five times each, fits."""
 OWN_FILE = "file"
 """The name of the set if the file has exercises of the user."""
 
@@ -69,11 +71,16 @@ class BenchLaboratory:
         terms = measurement.terms
         if terms.set == IMPORTED:
             header, results = _imported(measurement)
+            if len(results) > MOST_TRIES:
+                raise BenchmarkRefused(f"the file has more than {MOST_TRIES:,} results")
             started = {**asdict(header), "tries": len(results)}
             self._check_imported(started, [asdict(result) for result in results])
             return started
         exercises = _exercises(measurement)
         count = len(exercises.exercises[: terms.limit])
+        if count * terms.repeat > MOST_TRIES:
+            rule = f"a benchmark has at most {MOST_TRIES:,} tries"
+            raise BenchmarkRefused(f"{rule}, not {count * terms.repeat:,}: lower limit or repeat")
         versions = {"service": version("fettle"), "workers": [version("fettle")]}
         header = new_header(
             exercises, _request(measurement), measurement.id, measurement.began, versions

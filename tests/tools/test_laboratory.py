@@ -177,6 +177,12 @@ def test_a_wrong_file_has_a_reason(content: bytes, terms: dict[str, Any], words:
         LABORATORY.begin(measurement(content=content, **terms))
 
 
+def test_the_number_of_tries_is_bounded() -> None:
+    with pytest.raises(BenchmarkRefused, match="at most 5,000 tries, not 5,100"):
+        LABORATORY.begin(measurement(count=51, repeat=100))
+    assert LABORATORY.begin(measurement(count=51, repeat=100, limit=50))["tries"] == 5_000
+
+
 def test_a_set_without_its_file_is_not_downloaded() -> None:
     benchmark = BenchmarkSpec("humaneval")
     spec = JobSpec("x", kind=JobKind.BENCHMARK, model="groq:m", benchmark=benchmark)

@@ -41,6 +41,8 @@ from jobs.view.job import render_summary
 
 router = APIRouter(prefix="/benchmarks")
 ROWS = 50
+MAX_RESULTS = 300
+"""The results that a page shows, which it reads again every few seconds."""
 TERMS = tuple(BenchmarkRequest.model_fields)
 NO_ERRORS: Mapping[str, str] = MappingProxyType({})
 
@@ -130,7 +132,8 @@ async def report(job_id: str, services: ServicesDep, visitor: Reader) -> Respons
         spec=record.spec,
         terms=record.spec.benchmark,
         header=header,
-        results=results,
+        results=results[-MAX_RESULTS:],
+        result_count=len(results),
         report=report,
         missing=missing,
         detail=record.detail,

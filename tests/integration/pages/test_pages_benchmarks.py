@@ -80,6 +80,13 @@ async def test_history_report_and_comparison(front: Front, visit: Visit) -> None
     assert (await visit.get(f"/app/benchmarks/{task}")).status_code == 404
 
 
+async def test_a_long_report_shows_the_last_results(front: Front, visit: Visit) -> None:
+    job_id = await measured(front, "groq:old", *[True] * 310, ends=False)
+    report = (await visit.get(f"/app/benchmarks/{job_id}")).text
+    assert "The last 300 of 310" in report
+    assert report.count("passed</span>") == 300
+
+
 async def test_another_tenant_sees_no_benchmark(front: Front) -> None:
     job_id = await measured(front, "groq:old", True)
     key = {"name": "bob", "tenant": "other", "scopes": ["read"]}
