@@ -628,6 +628,7 @@ PAGES = (
     "/app/audit",
     "/app/access",
     "/app/settings",
+    "/app/review-rules",
     "/app/jobs/{done}",
 )
 
