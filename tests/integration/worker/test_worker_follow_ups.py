@@ -212,7 +212,10 @@ def test_a_fork_of_a_follow_up_has_the_same_start_and_its_own_branch(forge: Deli
     assert fork["result"]["patch"]["base"] == head
     assert history(forge, own)[1:] == [head]
     assert forge.branches()[branch] == second["result"]["delivery"]["commit"]
-    undelivered, _ = begin(forge, deliver=None)
+    forge.model.replies = SHORT
+    undelivered = forge.submit(evidence="none", deliver=None)
+    forge.job(undelivered)
+    forge.model.replies = SECOND_EDIT
     merged = forge.job(forge.follow_up(undelivered))
     other = forge.job(str(forge.service.fork(merged["id"], {})["id"]))
     assert other["result"]["patch"]["base"] == merged["result"]["patch"]["base"]
