@@ -232,6 +232,8 @@ class Continuation:
     """Whether the first files differ from the commit by the earlier change."""
     conflicts: tuple[str, ...] = ()
     """Git's messages about the conflicts that the merge left in the files."""
+    authors: tuple[Signer, ...] = ()
+    """The authors of the earlier changes. If `merged`, they are authors of the job's change."""
 
 
 @dataclass(frozen=True, slots=True)

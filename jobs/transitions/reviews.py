@@ -211,10 +211,14 @@ def vote_refusal(
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
     count = approvals_needed(record, review)
     remedy = {1: "another person has", 2: "two others have"}.get(count, f"{count} others have")
+    merged = (
+        f"submitted or edited an earlier change that is a part of this one: {remedy} to approve"
+    )
     edited = f"submitted an earlier try or edited the code: {remedy} to approve it"
     for code, signers, deed in (
         ("own_approval", (_submitter(record),), f"submitted this job: {remedy} to approve it"),
         ("own_approval", record.authors, edited),
+        ("own_approval", _merged_authors(record), merged),
         ("voted_already", _voters(review), _VOTED),
     ):
         for signer in signers:
@@ -241,7 +245,20 @@ def _subject(name: str, signer: Signer, reason: str) -> str:
 
 def list_authors(record: JobRecord) -> tuple[Signer, ...]:
     """The authors of the work, each once."""
-    return tuple(dict.fromkeys((_submitter(record), *record.authors)))
+    signers = (_submitter(record), *record.authors, *_merged_authors(record))
+    return tuple(dict.fromkeys(signers))
+
+
+def list_earlier_authors(record: JobRecord) -> tuple[Signer, ...]:
+    """The authors of the work and of all earlier changes that it continues, each once."""
+    earlier = record.continues.authors if record.continues else ()
+    return tuple(dict.fromkeys((*list_authors(record), *earlier)))
+
+
+def _merged_authors(record: JobRecord) -> tuple[Signer, ...]:
+    """The authors of an earlier change that is a part of the job's change."""
+    start = record.continues
+    return start.authors if start is not None and start.merged else ()
 
 
 def _submitter(record: JobRecord) -> Signer:

@@ -65,4 +65,4 @@ def _leased(record: JobRecord) -> JobRecord:
 
 
 digests = st.none() | st.text("0123456789abcdef", min_size=64, max_size=64)
-records = instances_of(JobRecord, workspace=digests).map(_leased)
+records = instances_of(JobRecord, workspace=digests, start=digests).map(_leased)

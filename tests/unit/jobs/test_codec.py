@@ -27,7 +27,7 @@ def test_a_record_is_restored_from_its_fields(record):
 @settings(max_examples=30)
 def test_a_later_save_changes_every_field_except_those_of_fenced_writes(before, after):
     fields = {**record_fields(before, new=True), **record_fields(after)}
-    fenced = ("spec", "workspace", "progress_epoch", "graph", "once", "continues")
+    fenced = ("spec", "workspace", "progress_epoch", "graph", "once", "continues", "start")
     stored_form = {name: getattr(before, name) for name in fenced}
     assert read_record(fields) == replace(after, **stored_form)
 
