@@ -20,7 +20,8 @@ STREAMS = {"/jobs/{job_id}/events", "/jobs/{job_id}/files.tar.gz", "/app/jobs/{j
 ELSEWHERE = {
     "/", "/app/", "/app/sign-in", "/app/sign-in/{token}", "/app/static/{digest}/{name}", "/compare",
     "/app/stats/{table}.csv", "/app/jobs/{job_id}/timeline", "/app/jobs/{job_id}/view",
-    "/app/jobs/{job_id}/context",
+    "/app/jobs/{job_id}/context", "/app/jobs/{job_id}/changes/picture",
+    "/app/benchmarks/{job_id}", "/app/benchmarks/compare",
     *(f"{base}/jobs/{{job_id}}/{path}" for base in ("", "/app")
       for path in ("repairs/{run}/diff", "recording", "files/{path:path}")),
 }  # fmt: skip
