@@ -142,6 +142,7 @@ JOB = {
     "created_at": "2026-11-21T12:00:00.000Z",
     "finished_at": "2026-11-21T12:00:05.000Z",
     "ran_seconds": 4.5,
+    "last_event": 0,
 }  # fmt: skip
 
 
