@@ -10,9 +10,9 @@ See https://git-scm.com/docs/pack-format (deltified representation) for the form
 from __future__ import annotations
 
 import base64
+import io
 import re
 import zlib
-from collections.abc import Iterator
 
 from jobs.view.patch import find_part
 
@@ -56,38 +56,41 @@ def _inflate(compressed: bytes, size: int) -> bytes:
 
 
 def _apply_delta(delta: bytes, base: bytes) -> bytes:
-    """The bytes that a difference makes of `base`: copies of its parts, and new bytes."""
-    steps = iter(delta)
+    """The bytes that a difference makes of `base`: copies of its parts, and new bytes. Each step
+    makes at least one byte, so the size of the result bounds the time."""
+    steps = io.BytesIO(delta)
     sizes = [_read_size(steps), _read_size(steps)]
     if sizes[0] != len(base) or sizes[1] > MAX_VERSION_BYTES:
         raise ValueError("the difference belongs to other bytes, or is too large")
     result = bytearray()
-    for step in steps:
+    while first := steps.read(1):
+        step = first[0]
         if step & 0x80:
             start = _read_number(steps, step, range(4))
             length = _read_number(steps, step, range(4, 7)) or 0x10000
-            result += base[start : start + length]
+            part = base[start : start + length]
         else:
-            result += bytes(next(steps, 0) for _ in range(step))
-        if len(result) > sizes[1]:
+            part = steps.read(step)
+        result += part
+        if not part or len(result) > sizes[1]:
             break
-    if len(result) != sizes[1]:
+    if len(result) != sizes[1] or steps.read(1):
         raise ValueError("the difference makes another number of bytes than it says")
     return bytes(result)
 
 
-def _read_size(steps: Iterator[int]) -> int:
-    """A number of which each byte has seven bits, the lowest first."""
-    size = shift = 0
-    for byte in steps:
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80:
-            break
-    return size
+def _read_size(steps: io.BytesIO) -> int:
+    """A number of which each byte has seven bits, the lowest first. It has at most four bytes."""
+    size = 0
+    for shift in range(0, 28, 7):
+        byte = steps.read(1) or b"\0"
+        size |= (byte[0] & 0x7F) << shift
+        if not byte[0] & 0x80:
+            return size
+    raise ValueError("the difference has a number that is too large")
 
 
-def _read_number(steps: Iterator[int], step: int, bits: range) -> int:
+def _read_number(steps: io.BytesIO, step: int, bits: range) -> int:
     """A number of which only the bytes follow that have their bit in `step`."""
     present = (bit for bit in bits if step >> bit & 1)
-    return sum(next(steps, 0) << 8 * (bit - bits[0]) for bit in present)
+    return sum((steps.read(1) or b"\0")[0] << 8 * (bit - bits[0]) for bit in present)

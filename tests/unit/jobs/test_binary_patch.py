@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import string
 import subprocess
+import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -79,3 +83,35 @@ def test_a_broken_patch_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(binary_patch, "MAX_VERSION_BYTES", len(before) - 1)
     with pytest.raises(ValueError, match="too large"):
         read_version_before(patch, "a.png", after)
+
+
+LENGTHS = f"{string.ascii_uppercase}{string.ascii_lowercase}"
+
+
+def hostile_patch(delta: bytes) -> bytes:
+    """A patch whose version before the change follows by `delta` from the version after it."""
+
+    def encode(content: bytes) -> str:
+        packed = zlib.compress(content)
+        parts = [packed[start : start + 52] for start in range(0, len(packed), 52)]
+        return "\n".join(
+            LENGTHS[len(part) - 1] + base64.b85encode(part, pad=True).decode() for part in parts
+        )
+
+    header = "diff --git a/a.png b/a.png\nindex 0..1 100644\nGIT binary patch\n"
+    changes = f"literal 1\n{encode(b'x')}\n\ndelta {len(delta)}\n{encode(delta)}\n\n"
+    return (header + changes).encode()
+
+
+def test_a_hostile_difference_is_refused_at_once():
+    assert read_version_before(hostile_patch(b"\x01\x02\x02ab"), "a.png", b"x") == b"ab"
+    started_at = time.process_time()
+    for delta in (
+        b"\x01\x05" + bytes(8_000_000),  # steps without bytes
+        b"\x01\x05" + b"\x81\xff" * 4_000_000,  # copies of bytes after the end
+        b"\xff" * 1_000_000,  # an endless number
+        b"\x01\x02\x02ab\x01c",  # a step after the last byte
+    ):
+        with pytest.raises(ValueError):
+            read_version_before(hostile_patch(delta), "a.png", b"x")
+    assert time.process_time() - started_at < 2.0
