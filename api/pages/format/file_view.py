@@ -30,6 +30,8 @@ MAX_NOTEBOOK_BYTES = 4 * 1024 * 1024
 MAX_ROWS, MAX_CELLS = 1_000, 20_000
 """The part of a table that is shown."""
 MAX_NOTEBOOK_CELLS = 200
+_BLOCK_CHARACTERS = 100
+"""The characters that an output, one of its forms, or an attachment counts as, with its text."""
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BITMAPS: Final[Mapping[str, tuple[bytes, ...]]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -118,9 +120,13 @@ def _view_notebook(text: str) -> FileView:
 
 
 def _count_characters(cell: Mapping[str, Any]) -> int:
-    """The length of a cell's text, without its pictures."""
-    texts = [cell["source"], *map(_output_text, cell.get("outputs", ()))]
-    return sum(len("".join(text)) for text in texts)
+    """The length of a cell's text, without its pictures, and of the markup around it."""
+    outputs, attachments = cell.get("outputs", ()), cell.get("attachments", {})
+    kinds = [kind for output in outputs for kind in output.get("data", ())]
+    pictures = [kind for data in attachments.values() for kind in data]
+    texts = [cell["source"], *map(_output_text, outputs), *kinds, *attachments, *pictures]
+    blocks = len(outputs) + len(kinds) + len(attachments) + len(pictures)
+    return sum(len("".join(text)) for text in texts) + _BLOCK_CHARACTERS * blocks
 
 
 def _view_cell(cell: Mapping[str, Any], language: str) -> Iterator[Markup]:

@@ -144,3 +144,22 @@ def test_other_bytes_are_not_shown():
     assert view_file("a.png", b"\x89PNG").note == ""
     assert (view_file("a.PNG", None).note, file_view.is_picture("a.PNG")) == ("", True)
     assert not file_view.is_picture("a.svg")
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"outputs": [{}] * 50_000},
+        {"outputs": [{"data": {"image/png": PNG}}] * 50_000},
+        {"outputs": [{"data": {f"form-{n}": "" for n in range(50_000)}}]},
+        {"attachments": {f"{n}.png": {"image/png": PNG} for n in range(50_000)}},
+    ],
+)
+def test_a_notebook_of_many_small_outputs_is_cut(parts):
+    cells = [{"cell_type": "code", "source": source} for source in ("first", "second", "third")]
+    view = view_file("a.ipynb", notebook(cells[0], {**cells[1], **parts}, cells[2]).encode())
+    assert len(view.parts) == 1
+    assert view.note == "2 more cells are not shown."
