@@ -332,11 +332,12 @@ def test_a_run_in_progress_is_removed_if_its_worker_is_silent(site):
         page = visitor.go(f"/app/jobs/{job_id}#activity")
         run = page.locator("#streamed > [data-call=r9]")
         ends = time.monotonic() + 20
-        message = json.dumps([{**part, "command": "make", "seconds": 70.2}])
+        message = json.dumps([{**part, "command": "make \u202e<b>", "seconds": 70.2}])
         while not client.publish(JobKeys(job_id).tokens, message):
             assert time.monotonic() < ends, "the page does not listen"
             time.sleep(0.05)
         expect(run).to_contain_text("half")
+        expect(run.locator("code")).to_have_text("make \\u202e<b>")
         expect(run.locator("time")).to_contain_text("for 1 min 1")
         expect(run).to_have_count(0)
 

@@ -18,6 +18,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import format_sse_event
 
 from api.http.event_stream import HEARTBEAT, Tokens, next_events, stream_response, with_tokens
+from api.http.foreign_text import visible
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory
 from api.pages.format.untrusted import printed
@@ -59,8 +60,11 @@ async def live(
 
 
 def _render_tokens(tokens: Tokens) -> Tokens:
-    """The lines of a run in progress in the form of a finished output."""
-    return {**tokens, "html": printed(tokens["text"])} if tokens["part"] == "output" else tokens
+    """A run in progress: its lines in the form of a finished output, and its command without
+    hidden characters."""
+    if tokens["part"] != "output":
+        return tokens
+    return {**tokens, "html": printed(tokens["text"]), "command": visible(tokens["command"])}
 
 
 class _Updates:
