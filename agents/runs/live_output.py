@@ -38,10 +38,11 @@ def last_lines(tail: bytes, command: str | None = None) -> str:
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     text = decoder.decode(tail).replace("\r\n", "\n")
-    if len(tail) == LIVE_BYTES:
+    is_complete = len(tail) < LIVE_BYTES
+    if not is_complete:
         text = text.partition("\n")[2] or text
     if command is not None:
-        text = without_marks(command, text)
+        text = without_marks(command, text, is_complete=is_complete)
     states = (line.rstrip("\r").rpartition("\r")[2] for line in text.removesuffix("\n").split("\n"))
     return "\n".join(line[-LINE_CHARACTERS:] for line in [*states][-LINES:])
 

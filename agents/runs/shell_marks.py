@@ -70,12 +70,13 @@ def read_marks(command: str, result: RunResult) -> MarkedResult:
     return MarkedResult(clean, stdout, stderr, note)
 
 
-def without_marks(command: str, text: str) -> str:
-    """A part of the output of `shell_argv(command)` without marks. A mark that is cut by an end of
-    the part is removed, too."""
+def without_marks(command: str, text: str, *, is_complete: bool) -> str:
+    """The output of `shell_argv(command)` so far without marks; its last part if it is not
+    complete. A mark that is cut by an end of the text is removed, too."""
     mark = _mark(command)
+    if not is_complete:
+        text = re.sub(r"\A[^\x1e\x1f]*\x1f", "", text)
     text = re.sub(mark + _MARK_REST, "", text)
-    text = re.sub(r"\A[^\x1e\x1f]*\x1f", "", text)
     start = text.rfind("\x1e")
     is_cut = start >= 0 and (text.startswith(mark, start) or mark.startswith(text[start:]))
     return text[:start] if is_cut else text

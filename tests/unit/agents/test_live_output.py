@@ -46,6 +46,8 @@ def test_no_part_of_a_mark_of_a_command_line_is_shown(cut: int) -> None:
 
 def test_a_program_that_writes_the_sign_of_a_mark_is_shown() -> None:
     assert last_lines(b"a\x1eb\nc\n", COMMAND) == "a\x1eb\nc"
+    fields = f"{MARK} step 1\x1fmade\n0a1b\x1fFix\n".encode()  # `git log --format=%h%x1f%s`
+    assert last_lines(fields, COMMAND) == "made\n0a1b\x1fFix"
 
 
 class _Outputs:
