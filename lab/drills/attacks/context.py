@@ -17,7 +17,7 @@ from lab.drills.attacks.environment.baseline import BaselineSandbox
 from lab.drills.attacks.environment.host import HostEnvironment
 from lab.drills.attacks.outcome import Observation
 from lab.drills.attacks.probes.program import program, report
-from sandbox.protocol import Command, ConnectionHandler, Limits, Sandbox
+from sandbox.protocol import Command, ConnectionHandler, Limits, OutputReceiver, Sandbox
 
 LEFT_SECONDS = 3.0
 """A process of a run that lives longer than this number of seconds after the answer has outlived
@@ -50,6 +50,7 @@ class Context:
         inputs: Mapping[str, Any] | None = None,
         files: Mapping[str, bytes] | None = None,
         limits: Limits | None = None,
+        live_output: OutputReceiver | None = None,
     ) -> Observation:
         """Run the attack's probe, or another probe, once; `inputs` adds to its inputs."""
         attack = self.attack
@@ -57,10 +58,8 @@ class Context:
         code = program(probe or attack.probe, all_inputs)
         files = attack.files if files is None else files
         words = ("python", "-c", code)
-        return await self.command(
-            Command(words, files, attack.stdin, trees=self.layers, proxy=self.proxy),
-            limits or self.limits,
-        )
+        command = Command(words, files, attack.stdin, trees=self.layers, proxy=self.proxy)
+        return await self.command(replace(command, live_output=live_output), limits or self.limits)
 
     async def command(self, command: Command, limits: Limits) -> Observation:
         """Run any command once, and observe the processes and contacts that it leaves."""

@@ -380,20 +380,30 @@ def frame(status: int) -> bytes:
         os.close(writing)
 
 
+def live_frame(size: int) -> bytes:
+    """Output as the sandbox's agent sends it during a run. `size` is the size that it claims."""
+    header = f"{wire.LIVE} {size}".encode()
+    return len(header).to_bytes(4, "big") + header + FORGED.encode()
+
+
 async def with_forged_answers(context: Context) -> AttackVerdict:
     baseline = b'{"status": 0, "timeout": false, "left": []}\n'
-    frames = [baseline] if context.is_control else [frame(0), b"\xff" * 64]
-    result = (
-        await context.run(inputs={"frames": [frame_bytes.hex() for frame_bytes in frames]})
-    ).result
+    forged = [*map(live_frame, (len(FORGED), 10**9, -1)), frame(0), b"\xff" * 64]
+    frames = [baseline] if context.is_control else forged
+    tails: list[bytes] = []
+    inputs = {"frames": [frame_bytes.hex() for frame_bytes in frames]}
+    result = (await context.run(inputs=inputs, live_output=tails.append)).result
     if result.succeeded or FORGED in result.stdout.text:
         return reached(f"the forged answer was believed: {result.end} {result.exit_code}")
+    if FORGED.encode() in b"".join(tails):
+        return reached("forged output was passed on during the run")
     return held_verdict(f"{result.end} {result.exit_code}")
 
 
 @attack(drive=with_forged_answers, control=AS_DRILL)
 def forged_frames(inputs: Inputs) -> None:
-    """Writes a forged answer into every descriptor that it finds, its own and other processes'."""
+    """Writes forged output and a forged answer into every descriptor that it finds, its own and
+    other processes'."""
     pids = [] if in_host_processes(inputs) else visible()
     forged = [bytes.fromhex(frame_hex) for frame_hex in inputs["frames"]]
 
