@@ -65,7 +65,7 @@ class Commits:
                 if send_hints:
                     await self.send_hints(decision.after)
                 return decision.after
-            if first and (wait := await self._refuse_out_of_line(loaded.record)):
+            if first and (wait := await self.refuse_out_of_line(loaded.record)):
                 return wait
         raise Contended(f"job {job_id} kept changing")
 
@@ -108,7 +108,8 @@ class Commits:
         counts = count_change(before, final_change, events, charges)
         return replace(final_change, counts=counts, paid_calls=len(charges))
 
-    async def _refuse_out_of_line(self, record: JobRecord) -> Refusal | None:
+    async def refuse_out_of_line(self, record: JobRecord) -> Refusal | None:
+        """The refusal of a job that is not the first of its conversation's line."""
         head = await self.store.next_in_line(record.tenant, record.conversation_id)
         if head in (None, record.id):
             return None

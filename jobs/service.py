@@ -6,6 +6,7 @@ Each operation returns the new record, or a Refusal with the reason why the comm
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Unpack
 from jobs.audit.entries import Actor
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
+from jobs.model.credentials import Signer
 from jobs.model.record import (
     Cause,
     Continuation,
@@ -27,7 +29,7 @@ from jobs.model.record import (
 )
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobKind, JobSpec
-from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
+from jobs.store import ENTRIES_KEPT, ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
 from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
 from jobs.transitions import lifecycle, rebase, retry
@@ -80,16 +82,18 @@ class Operations:
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
         lease: LeaseRef | None = None,
+        authors: tuple[Signer, ...] = (),
         **submitter: Unpack[Submitter],
     ) -> Submission | Refusal:
         """Put a job on record; it is durable when this returns (J1). If the job of the same
         `idempotency` key is on record, return that job: the key is a guard of the commit.
 
         `blobs` are the digests of the bytes that came with it. `lease`: of the attempt that submits
-        the job. Raises StaleEpoch if the attempt has lost it.
+        the job. `authors`: of the earlier jobs of its conversation. Raises StaleEpoch if the
+        attempt has lost the lease.
         """
         now = await self.store.now()
-        change = lifecycle.submit(new_job_id(), tenant, spec, now, **submitter)
+        change = lifecycle.submit(new_job_id(), tenant, spec, now, authors=authors, **submitter)
         return await self._create(change, idempotency, blobs, lease=lease)
 
     async def find_submission(
@@ -195,10 +199,33 @@ class Operations:
     ) -> JobRecord | Refusal:
         """Take a lease. Only the first job of a conversation's line can be claimed. `alone` and
         `readable`: see `lifecycle.claim`."""
+        if (loaded := await self.store.load(job_id)) is None:
+            return UNKNOWN
+        authors = await self._authors_of_earlier_jobs(loaded.record)
+        if isinstance(authors, Refusal):
+            return authors
         claim = partial(
-            lifecycle.claim, worker=worker, policy=self.policy, alone=alone, readable=readable
+            lifecycle.claim,
+            worker=worker,
+            policy=self.policy,
+            alone=alone,
+            readable=readable,
+            authors=authors,
         )
-        return await self._commits.change(job_id, claim, first=True)
+        return await self._commits.change(job_id, claim, first=True, loaded_before=loaded)
+
+    async def _authors_of_earlier_jobs(self, record: JobRecord) -> tuple[Signer, ...] | Refusal:
+        """The authors of the work that a follow-up starts from, at its first claim: persons may
+        have edited that work since the follow-up was submitted. A rebase starts from the work of
+        its parent only."""
+        is_follow_up = record.conversation_id != record.id and record.spec.rebase is None
+        if not is_follow_up or record.attempts or record.status is not Status.QUEUED:
+            return ()
+        if (wait := await self._commits.refuse_out_of_line(record)) is not None:
+            return wait  # an earlier job may get further authors
+        entries = await self.store.conversation(record.tenant, record.conversation_id, ENTRIES_KEPT)
+        earlier = await asyncio.gather(*(self.store.load(entry.job_id) for entry in entries))
+        return tuple(author for job in earlier if job for author in list_authors(job.record))
 
     async def hint_again(self, job_id: str) -> None:
         """Send another hint at a job that is queued."""

@@ -18,7 +18,7 @@ from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest
 from api.services import Services, find_job
 from api.submission.admission import check_token_limit
 from api.submission.benchmarks import benchmark_errors
-from api.submission.follow_ups import add_inherited_values
+from api.submission.follow_ups import add_inherited_values, find_newest_job
 from api.submission.inputs import (
     store_checks,
     store_inputs,
@@ -112,13 +112,16 @@ async def submit(
 ) -> Submission:
     """Submit a valid request. `request` and `spec` are of `check`, so the spec has no inputs yet;
     `parts` are the files of the form. Raises RefusedRequest: 404, 422, 429, 503."""
-    spec = await _follow_rules(services, caller, spec, request.repo)
+    authors = await _authors_of_conversation(services, caller, request.conversation_id)
+    spec = await _follow_rules(services, caller, spec, request.repo, authors)
     await check_token_limit(services.store, request)
     await _check_admission(services, caller, spec)
     spec, digests = await store_inputs(services, caller, request, spec, parts)
     signature = _sign(caller, request_id, idempotency)
     submitted = _accepted(
-        await services.operations.submit(caller.tenant, spec, **signature, blobs=digests)
+        await services.operations.submit(
+            caller.tenant, spec, **signature, blobs=digests, authors=authors
+        )
     )
     log.info("job submitted", job_id=submitted.record.id, new=submitted.is_new)
     return submitted
@@ -229,6 +232,16 @@ async def verify(
     return submitted
 
 
+async def _authors_of_conversation(
+    services: Services, caller: Credential, conversation_id: str | None
+) -> tuple[Signer, ...]:
+    """The authors of the newest job, which has the authors of the jobs before it. When the job is
+    claimed, it gets the persons who have edited that work by then."""
+    if conversation_id is None:
+        return ()
+    return list_authors(await find_newest_job(services, caller, conversation_id))
+
+
 def _accepted(outcome: Submission | Refusal) -> Submission:
     if isinstance(outcome, Refusal):
         raise from_refusal(outcome)
@@ -248,7 +261,8 @@ async def _follow_rules(
     earlier: Collection[Signer] = (),
 ) -> JobSpec:
     """The spec with the operator's present review rules. `earlier` are the authors of the job that
-    it retries, forks or rebases. Raises RefusedRequest, a 422, if no key could approve the job."""
+    it continues, retries, forks or rebases. Raises RefusedRequest, a 422, if no key could approve
+    the job."""
     spec = apply_rules(spec, repo.url if repo else None, await read_policies(services))
     refuse(approver_errors(spec, caller.signer, earlier))
     return spec

@@ -317,8 +317,9 @@ class JobRecord:
     revisions: int = 0
     """The passes of the executor, counted when the job pauses and when it ends."""
     authors: tuple[Signer, ...] = ()
-    """Further authors of the work: the submitters of the jobs that it retries, and the persons with
-    edits that have run. See `jobs.transitions.reviews`."""
+    """Further authors of the work: the authors of the earlier jobs of its conversation and of the
+    jobs that it retries, and the persons with edits that have run. See
+    `jobs.transitions.reviews`."""
     once: str = ""
     """The Idempotency-Key of the request. It names this job until the job is removed."""
 

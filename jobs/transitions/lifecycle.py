@@ -123,10 +123,12 @@ def claim(
     policy: Policy,
     alone: bool = False,
     readable: Collection[int] | None = None,
+    authors: Collection[Signer] = (),
 ) -> Change | Refusal:
     """Grant `worker` a lease, and raise the epoch (J4). A job that crashed twice must run alone.
 
-    `readable`: the formats of checkpoints that the worker can read; None: all formats.
+    `readable`: the formats of checkpoints that the worker can read; None: all formats. `authors`:
+    of the work that a follow-up starts from. They become authors of the job.
     """
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
@@ -153,6 +155,7 @@ def claim(
         claimed_at=now,
         wait=None,
         started_at=record.started_at or now,
+        authors=tuple(dict.fromkeys((*record.authors, *authors))),
         ends_by=max(now + _remaining_ms(record) + policy.overdue_ms, until),
     )
     if record.spec.kind is JobKind.BENCHMARK and record.attempts:

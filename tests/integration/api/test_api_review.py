@@ -9,7 +9,7 @@ import io
 import json
 
 import pytest
-from support.pages.api_front import done, settings_for, started
+from support.pages.api_front import RESULT, done, settings_for, started
 
 from jobs.model.credentials import FIRST_ID
 from jobs.model.record import Reason, Result
@@ -341,6 +341,48 @@ async def test_the_author_of_an_edit_cannot_approve_it_with_another_key(front):
         for client in (bob, again, alice):
             assert (await approve(client, job_id))[:2] == (403, "own-approval")
         assert (await approve(carol, job_id))[0] == 202
+
+
+async def test_the_authors_of_earlier_jobs_of_a_conversation_cannot_approve_a_follow_up(front):
+    async with people(front, "ada", "bob", "carol", "dan") as (ada, bob, carol, dan):
+        first = await front.submit(by=ada)
+        lease = await front.claim(first)
+        done(await front.services.operations.succeed(lease, RESULT, "done"))
+        second = await front.submit(by=bob, conversation_id=first)
+        await front.client.post(f"/jobs/{second}/cancel")
+        third = await front.paused(approvals=2, by=carol, conversation_id=first)
+        for client in (ada, bob, carol):
+            assert (await approve(client, third))[:2] == (403, "own-approval")
+            assert (await client.get("/jobs?waiting=me")).json()["total"] == 0
+        assert (await approve(dan, third))[0] == 202
+
+
+async def test_an_editor_of_the_job_before_cannot_approve_its_follow_up(front):
+    async with people(front, "ada", "bob", "carol", "dan") as (ada, bob, carol, dan):
+        first = await front.paused(by=ada)
+        follow_up = {"review": True, "approvals": 2, "conversation_id": first}
+        second = await front.submit(by=carol, **follow_up)
+        refusal = await front.services.operations.claim(second, "worker-1")
+        assert refusal.code == "waits_in_line"
+        edit = {"action": "edit", "code": "print(1)"}
+        assert (await bob.post(f"/jobs/{first}/review", json=edit)).status_code == 202
+        done(await front.services.operations.succeed(await front.claim(first), RESULT, "done"))
+        opened = Review("r2", ReviewKind.REVIEW, {"unproven": None}, 1)
+        done(await front.services.operations.pause(await front.claim(second), opened))
+        for client in (ada, bob, carol):
+            assert (await approve(client, second))[:2] == (403, "own-approval")
+        assert (await approve(dan, second))[0] == 202
+
+
+async def test_a_follow_up_on_work_of_the_first_key_cannot_need_other_persons(front):
+    first = await front.submit()
+    async with people(front, "ada", "bob") as (ada, bob):
+        second = await front.submit(by=ada, conversation_id=first)
+        request = {"task": "x", "review": True, "approvals": 2, "conversation_id": first}
+        answer = await bob.post("/jobs", json=request)
+        assert "submit a new job with a person's key" in (await refusal_of(answer))[1]
+        await front.client.post(f"/jobs/{second}/cancel")
+        assert (await bob.post("/jobs", json=request)).status_code == 422
 
 
 async def test_persons_are_shown_with_the_keys_that_signed(front):
