@@ -323,10 +323,10 @@ def test_the_output_of_a_run_is_shown_while_the_run_goes_on(site):
         assert page.evaluate("window.hacked") is None
 
 
-def test_a_run_in_progress_is_removed_if_its_worker_is_silent(site):
+def test_a_run_in_progress_starts_again_or_is_removed_if_its_worker_is_lost(site):
     job_id = site.submit("recording:plot", "The worker is lost.")
     site.until(job_id, "awaiting_review")
-    part = {"call": "r9", "role": "shell", "part": "output", "text": "half", "try": 1}
+    part = {"call": "r9", "role": "shell", "part": "output", "text": "half", "try": 70}
     with site.visiting() as visitor, redis.Redis.from_url(site.deployment.redis_url) as client:
         visitor.sign_in(DEVELOPMENT_KEY)
         page = visitor.go(f"/app/jobs/{job_id}#activity")
@@ -339,7 +339,11 @@ def test_a_run_in_progress_is_removed_if_its_worker_is_silent(site):
         expect(run).to_contain_text("half")
         expect(run.locator("code")).to_have_text("make \\u202e<b>")
         expect(run.locator("time")).to_contain_text("for 1 min 1")
-        expect(run).to_have_count(0)
+        again = json.dumps([{**part, "try": 1, "text": "anew", "command": "make", "seconds": 0.5}])
+        client.publish(JobKeys(job_id).tokens, again)
+        expect(run.locator("pre")).to_have_text("anew")
+        expect(run.locator("time")).to_contain_text(re.compile("^for [0-5] s$"))
+        expect(run).to_have_count(0, timeout=15_000)
 
 
 def test_reviewers_see_each_others_decisions_and_lose_no_draft(site):

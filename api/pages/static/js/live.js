@@ -58,10 +58,12 @@
   };
 
   // A run in progress. Each message has its last lines, as HTML. A worker that has died sends no more.
+  // The messages are numbered from 1. A run that another worker repeats starts again with number 1.
   const SILENT_MS = 10000;
-  const showRun = ({ call, role, command, seconds, html }) => {
+  const showRun = ({ call, role, command, seconds, html, try: number }) => {
     const output = block(call, role);
-    if (!output.dataset.seenAt) {
+    if (!(Number(output.dataset.number) <= number)) {
+      output.replaceChildren(output.firstElementChild);
       const [code, time, lines] = ["code", "time", "pre"].map((name) => document.createElement(name));
       code.textContent = command;
       time.dateTime = new Date(Date.now() - seconds * 1000).toISOString();
@@ -69,6 +71,7 @@
       time.textContent = `for ${Math.floor(seconds)} s`;
       output.append(code, " ", time, lines);
     }
+    output.dataset.number = number;
     output.dataset.seenAt = Date.now();
     const lines = output.lastElementChild;
     lines.innerHTML = html;
