@@ -55,7 +55,7 @@ def explain_missing(workspace: Workspace, path: str) -> str:
 def submodule_of(workspace: Workspace, path: str) -> str | None:
     """The submodule that contains the path, or has it; None for other paths."""
     submodules = workspace.submodules()
-    return next((prefix for prefix in _prefixes(path) if prefix in submodules), None)
+    return next((prefix for prefix in prefixes(path) if prefix in submodules), None)
 
 
 def missing_submodule_of(workspace: Workspace, path: str) -> str | None:
@@ -63,6 +63,12 @@ def missing_submodule_of(workspace: Workspace, path: str) -> str | None:
     submodule = submodule_of(workspace, path)
     files = workspace.submodule_files() if submodule else {}
     return None if any(file.startswith(f"{submodule}/") for file in files) else submodule
+
+
+def missing_submodules(workspace: Workspace) -> frozenset[str]:
+    """The submodules that are not checked out."""
+    with_files = {name for file in workspace.submodule_files() for name in prefixes(file)}
+    return frozenset(workspace.submodules()).difference(with_files)
 
 
 def follow(path: str, links: Mapping[str, str]) -> str:
@@ -83,6 +89,12 @@ def leaves_repository(link: str, links: Mapping[str, str], submodules: Collectio
         )
     except ToolRefused:
         return True
+
+
+def prefixes(path: str) -> Iterator[str]:
+    """The directories on the way of a path, from the top, and the path."""
+    parts = path.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _follow_steps(path: str, links: Mapping[str, str], root: str | None = None) -> Iterator[str]:
@@ -115,15 +127,9 @@ def _follow_steps(path: str, links: Mapping[str, str], root: str | None = None) 
     yield "/".join(parts)
 
 
-def _prefixes(path: str) -> Iterator[str]:
-    """The directories on the way of a path, from the top, and the path."""
-    parts = path.split("/")
-    return ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-
-
 def _first_link(path: str, links: Mapping[str, str]) -> str:
     """The first link on the way of a path that has a link, with its target."""
-    link = next(prefix for prefix in _prefixes(path) if prefix in links)
+    link = next(prefix for prefix in prefixes(path) if prefix in links)
     return f"the symbolic link {link!r} -> {links[link]!r}"
 
 

@@ -16,7 +16,13 @@ from agents.errors import ToolRefused
 from agents.failures.workspace_change import UnifiedDiff, change
 from agents.history import this_pass, traces
 from agents.line_ends import BOM, adapt_appended, keep_line_ends
-from agents.links import explain_missing, locate, locate_to_write, missing_submodule_of
+from agents.links import (
+    explain_missing,
+    locate,
+    locate_to_write,
+    missing_submodule_of,
+    missing_submodules,
+)
 from agents.paths import ROOT, in_workspace, listing, outline, visible, write_objection
 from agents.ports import Workspace
 from agents.prompts.images import why_not_shown
@@ -128,8 +134,8 @@ async def list_dir(
     workspace = ports.workspace
     folder = locate(workspace, path) if in_workspace(path) not in {"", ".", ROOT} else "."
     marks = {link: f" -> {target}" for link, target in workspace.links().items()}
-    missing = [name for name in workspace.submodules() if missing_submodule_of(workspace, name)]
-    marks |= dict.fromkeys(missing, " (a submodule, without its files)")
+    submodules = missing_submodules(workspace)
+    marks |= dict.fromkeys(submodules, " (a submodule, without its files)")
     entries = {**workspace.list(), **workspace.submodule_files(), **dict.fromkeys(marks, 0)}
     if ports.repository is None:
         names = listing(entries, folder or ".", depth)

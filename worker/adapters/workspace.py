@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from agents.errors import PathOutside, ToolRefused
-from agents.links import follow, leaves_repository, submodule_of
+from agents.links import follow, leaves_repository, prefixes, submodule_of
 from agents.paths import is_in_setup
 from agents.ports import Artifact, Version
 from agents.ports.repository import Patch
@@ -304,9 +304,9 @@ class ManifestWorkspace:
             return base.submodules
         removed = base.submodules.intersection(manifest.removed, before).difference(after)
         declared = set(after).difference(before)
-        paths = base.base.entries
-        added = {name for name in declared if not any(_contains(name, path) for path in paths)}
-        return frozenset((base.submodules - removed) | added)
+        if declared:
+            declared -= {name for path in base.base.entries for name in prefixes(path)}
+        return frozenset((base.submodules - removed) | declared)
 
     def _emptied_submodules(self, deleted: frozenset[str]) -> frozenset[str]:
         """The checked-out submodules that lose all their files, and so their directories."""
@@ -315,13 +315,9 @@ class ManifestWorkspace:
         )
         if self._base is None or deleted.isdisjoint(inner):
             return frozenset()
-        files = {
-            name: [path for path in inner if path.startswith(f"{name}/")]
-            for name in self._base.submodules
-        }
-        return frozenset(
-            name for name, paths in files.items() if paths and deleted.issuperset(paths)
-        )
+        left = {name for path in inner if path not in deleted for name in prefixes(path)}
+        emptied = {name for path in inner if path in deleted for name in prefixes(path)} - left
+        return self._base.submodules & emptied
 
     @property
     def _removed(self) -> frozenset[str]:
@@ -371,7 +367,7 @@ class ManifestWorkspace:
         return {
             path: entry
             for path, entry in entries.items()
-            if path not in touched and not any(path.startswith(f"{name}/") for name in removed)
+            if path not in touched and (not removed or removed.isdisjoint(prefixes(path)))
         }
 
     async def _files(self) -> dict[str, bytes]:
@@ -426,10 +422,6 @@ def _placed(path: str, base: CommitTree) -> str:
     with suppress(ToolRefused):
         return follow(path, base.links)
     return path
-
-
-def _contains(name: str, path: str) -> bool:
-    return f"{path}/".startswith(f"{name}/")
 
 
 def _inside(path: str) -> str:

@@ -130,7 +130,10 @@ def _url(address: str) -> httpx.URL:
         )
     if url.query:
         raise RepositoryRefused("a repository's address has no query (what follows a '?')")
-    return url.copy_with(path=url.path.rstrip("/") or "/")
+    try:
+        return url.copy_with(path=url.path.rstrip("/") or "/")
+    except httpx.InvalidURL as error:  # an escaped control character
+        raise RepositoryRefused(f"the repository's address is invalid: {error}") from None
 
 
 def _of_ssh(url: httpx.URL) -> httpx.URL:

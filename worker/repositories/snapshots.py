@@ -304,13 +304,13 @@ def _settle(layer: Path, when: float) -> None:
     Because the time is in the past, git sees each later change without reading the files.
     """
     size = 0
-    git = str(layer / ".git")
+    git = layer / ".git"
     for folder, directories, names in os.walk(layer, topdown=False):
         path = Path(folder)
         for name in names:
             status = (path / name).lstat()
             size += status.st_blocks * 512 if status.st_nlink == 1 else 0  # or the mirror has it
-        if not folder.startswith(git):
+        if not path.is_relative_to(git):
             for name in (*names, *directories):
                 _settle_one(path / name, when)
     _settle_one(layer, when)

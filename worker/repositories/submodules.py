@@ -27,6 +27,7 @@ MODULES = ".gitmodules"
 MAX_LEVELS = 3
 """The levels of submodules that are checked out. Submodules of the job's commit have level 1."""
 MAX_SUBMODULES = 50
+"""The submodules of a job's commit that are fetched; each failed fetch counts."""
 _MODULES_BYTES = 256 * 1024
 _NO_MATCH = 1
 _LIKE_SCP = re.compile(r"([^/:@]+@[^/:@]+):/*([^/\n].*)")
@@ -105,17 +106,20 @@ class SubmoduleFinder:
         Raises RepositoryUnavailable if a host or this machine fails: a later try may succeed.
         """
         found, missing, parents = list[Submodule](), dict[str, str](), [_Parent(git, entries, url)]
+        tried = 0
         try:
             for parent in parents:  # the loop adds the submodules to `parents`
                 links = {path: row for path, row in parent.entries.items() if row.is_submodule}
                 addresses = await _addresses(parent) if links else {}
                 for path, entry in links.items():
                     name = parent.prefix + path
-                    settings = self._remaining(entries, found)
                     try:
-                        _require_bounds(parent, found)
+                        _require_bounds(parent, tried)
                         address = resolve_address(parent.url, addresses.get(path, ""))
-                        submodule = await self._fetch(name, entry.oid, address, settings)
+                        site = self.hosts.site(address, self.tenant)
+                        tried += 1
+                        origin = RemoteOrigin(site, self._remaining(entries, found))
+                        submodule = await self._fetch(name, entry.oid, origin)
                     except RepositoryUnavailable:
                         raise
                     except RepositoryRefused as error:
@@ -128,16 +132,13 @@ class SubmoduleFinder:
             raise
         return Submodules(tuple(found), missing)
 
-    async def _fetch(
-        self, path: str, commit: str, address: str, settings: RepositorySettings
-    ) -> Submodule:
-        """Fetch a submodule within the limits of `settings`. Raises RepositoryRefused."""
-        origin = RemoteOrigin(self.hosts.site(address, self.tenant), settings)
+    async def _fetch(self, path: str, commit: str, origin: RemoteOrigin) -> Submodule:
+        """Fetch a submodule within the limits of the origin. Raises RepositoryRefused."""
         mirror = await open_mirror(self.folders, origin, self.settings)
         try:
             await mirror.ensure(origin, commit)
             git = mirror.git()
-            entries = await snapshots.entries(git, commit, settings)
+            entries = await snapshots.entries(git, commit, origin.settings)
             links = await snapshots.links(git, entries)
             pointers = await snapshots.lfs_pointers(git, entries)
             mirror.use.touch()
@@ -164,10 +165,10 @@ def _as_parent(submodule: Submodule, url: str, level: int) -> _Parent:
     return _Parent(git, entries, url, f"{submodule.path}/", level)
 
 
-def _require_bounds(parent: _Parent, found: Sequence[Submodule]) -> None:
+def _require_bounds(parent: _Parent, tried: int) -> None:
     if parent.level > MAX_LEVELS:
         raise RepositoryRefused(f"workers check out {MAX_LEVELS} levels of submodules")
-    if len(found) >= MAX_SUBMODULES:
+    if tried >= MAX_SUBMODULES:
         raise RepositoryRefused(f"workers check out {MAX_SUBMODULES} submodules of a commit")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from support.graph.graphs import call
 from support.servers.git_repositories import Repository, clone_repository, create_repository
 from support.servers.git_server import GitServer, git_server
 
+from agents.links import missing_submodules
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
@@ -61,7 +63,7 @@ class Forge:
 def add_submodule(repository: Repository, path: str, address: str, commit: str) -> None:
     (repository.folder / path).mkdir(parents=True)
     section = f'[submodule "{path}"]\n\tpath = {path}\n\turl = {address}\n'
-    with (repository.folder / ".gitmodules").open("a") as file:
+    with (repository.folder / ".gitmodules").open("a", errors="surrogateescape") as file:
         file.write(section)
     repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},{path}")
     repository.commit()
@@ -354,6 +356,32 @@ async def test_a_submodule_of_itself_is_checked_out_to_a_small_depth(forge: Forg
     }
 
 
+async def test_failed_fetches_of_submodules_are_bounded(
+    forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.repositories.submodules.MAX_SUBMODULES", 2)
+    project = forge.create("project")
+    for number in range(4):
+        add_submodule(project, f"sub{number}", "../none.git", "1" * 40)
+    base = await forge.base(forge.publish(project))
+    assert ["has no repository" in reason for reason in base.submodules.missing.values()] == [
+        *(True, True, False, False)
+    ]
+    assert base.submodules.missing["sub3"] == "workers check out 2 submodules of a commit"
+
+
+async def test_many_submodules_without_an_allowed_host_take_little_time(forge: Forge) -> None:
+    project = forge.create("project")
+    gitlinks = "".join(f"160000 {'1' * 40}\tsub/{number}\n" for number in range(20_000))
+    project.git("update-index", "--add", "--index-info", stdin=gitlinks.encode())
+    project.git("commit", "--quiet", "--message", "Many")
+    start = time.process_time()
+    base = await Uploads(forge.folder / "kept").base(project.bundle())
+    workspace = await ManifestWorkspace.on_commit(DirectoryBlobs(forge.folder), None, base)
+    assert len(missing_submodules(workspace)) == len(base.submodules.missing) == 20_000
+    assert time.process_time() - start < 10
+
+
 async def test_a_host_that_fails_is_an_outage(forge: Forge, project: Repository) -> None:
     url = forge.publish(project)
     repositories = forge.repositories()
@@ -401,6 +429,8 @@ def test_addresses(parent: str | None, address: str, expected: str) -> None:
         "http://127.0.0.1@evil.test/x.git",
         "http://evil.test/x.git?a=127.0.0.1",
         "git://127.0.0.1/x.git",
+        "http://127.0.0.1/%00",
+        "http://127.0.0.1/\udcff",
     ],
 )
 async def test_other_transports_and_hosts_are_not_fetched(forge: Forge, address: str) -> None:

@@ -47,6 +47,19 @@ async def test_the_layer_is_the_tree_of_the_commit(project: Repository, uploads)
     assert base.entries["data/bytes.bin"].size == 256 * 40
 
 
+async def test_files_of_a_layer_have_one_time_and_plain_modes(project: Repository, uploads) -> None:
+    paths = [".github/workflows/ci.yml", ".gitattributes", ".gitlab/a", "src/a.py"]
+    project.commit(dict.fromkeys(paths, b"a\n"))
+    umask = os.umask(0o077)
+    try:
+        base = await uploads.base(project.bundle())
+    finally:
+        os.umask(umask)
+    states = [(uploads.layer(base) / path).stat() for path in (*paths, ".github", "src")]
+    assert {state.st_mtime for state in states} == {1_700_000_000}
+    assert [oct(state.st_mode & 0o777) for state in states] == ["0o644"] * 4 + ["0o755"] * 2
+
+
 async def test_bytes_are_read_from_objects_and_no_link_is_followed(
     project: Repository, uploads
 ) -> None:
