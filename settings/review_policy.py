@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote
@@ -21,6 +22,8 @@ from pydantic_settings import NoDecode
 LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
 GROUP = "group:"
 CODEOWNERS = "CODEOWNERS"
+MOST_FAULTS = 10
+"""The faults of a policy that an error explains."""
 _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
 
 
@@ -32,7 +35,23 @@ def _check_pattern(text: str) -> str:
     return pattern.casefold().removesuffix(".git")
 
 
-Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+def _check_name(text: str) -> str:
+    """The name of a person. Raises ValueError."""
+    if not text.strip():
+        raise ValueError("it has no text: name a person, a group or CODEOWNERS")
+    return text
+
+
+def _check_label(text: str) -> str:
+    """A label that a job can have (`api.schemas.patterns.LABEL`). Raises ValueError."""
+    if not re.fullmatch(r"[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,99}", text):
+        raise ValueError("no job can have this label: write 1 to 100 characters on one line")
+    return text
+
+
+Person = Annotated[str, AfterValidator(_check_name)]
+Persons = Annotated[list[Person], Field(min_length=1)]
+JobLabels = Annotated[list[Annotated[str, AfterValidator(_check_label)]], Field(min_length=1)]
 Repositories = Annotated[list[Annotated[str, AfterValidator(_check_pattern)]], Field(min_length=1)]
 
 
@@ -43,10 +62,10 @@ class ReviewRule(BaseModel):
     name: str = Field(min_length=1, max_length=100)
     repositories: Repositories = Field(default_factory=list)
     """Globs of `HOST/PATH`. Missing: each job, also without a repository."""
-    labels: Names = Field(default_factory=list)
+    labels: JobLabels = Field(default_factory=list)
     """The job has at least one of them. Missing: each job."""
     approvals: int = Field(1, ge=1, le=2)
-    approvers: Names = Field(default_factory=list)
+    approvers: Persons = Field(default_factory=list)
     """Persons, `group:NAME`, `CODEOWNERS`. Missing: each person who is not an author."""
     override: bool = True
     """Whether a person may approve against the evidence."""
@@ -80,7 +99,7 @@ class ReviewPolicy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     rule: list[ReviewRule] = Field(min_length=1)
-    groups: dict[str, list[str]] = Field(default_factory=dict)
+    groups: dict[str, list[Person]] = Field(default_factory=dict)
     """Persons by the name of their group, which may be the name of an owner in CODEOWNERS."""
     _path: str = ""
 
@@ -135,11 +154,11 @@ def parse_policy(text: str, path: str = "") -> ReviewPolicy:
     try:
         policy = ReviewPolicy.model_validate(tomllib.loads(text), context=path)
     except ValidationError as error:
-        faults = [(wrong["loc"], _explain(wrong)) for wrong in error.errors()]
-    except ValueError as error:
+        faults = [(wrong["loc"], _explain(wrong)) for wrong in error.errors()[:MOST_FAULTS]]
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the file is not valid TOML: {error}") from None
     else:
-        faults = list(_find_contradictions(policy))
+        faults = list(islice(_find_contradictions(policy), MOST_FAULTS))
         if not faults:
             return policy
     lines = (f"line {_find_line(text, location)}: {fault}" for location, fault in faults)

@@ -5,6 +5,7 @@ See ADR 96.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import structlog
@@ -76,7 +77,8 @@ async def replace_rules(
     409, 422."""
     text = (change.text or "").replace("\r\n", "\n")
     text = text if text.strip() else ""
-    policy = _parse(text, services.settings.review_policy) if text else None
+    of_file = services.settings.review_policy
+    policy = await asyncio.to_thread(_parse, text, of_file) if text else None
     if change.dry_run:
         return _describe(services.settings, policy, StoredRules(text, change.digest or ""))
     store = services.store.review_rules

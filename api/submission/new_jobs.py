@@ -263,6 +263,7 @@ async def _follow_rules(
     """The spec with the operator's present review rules. `earlier` are the authors of the job that
     it continues, retries, forks or rebases. Raises RefusedRequest, a 422, if no key could approve
     the job."""
-    spec = apply_rules(spec, repo.url if repo else None, await read_policies(services))
+    policies = await read_policies(services)
+    spec = apply_rules(spec, repo.url if repo else None, policies, caller.person)
     refuse(approver_errors(spec, caller.signer, earlier))
     return spec

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from api import problems
 from api.http.field_errors import refuse
@@ -36,6 +37,7 @@ async def read_policies(services: Services) -> Sequence[ReviewPolicy]:
     return [*policies, parse_stored(stored.text)] if stored.text else policies
 
 
+@lru_cache(maxsize=1)
 def parse_stored(text: str) -> ReviewPolicy:
     """The policy that was set at run time. Raises RefusedRequest, a 500: no rule is guessed."""
     try:
@@ -44,12 +46,15 @@ def parse_stored(text: str) -> ReviewPolicy:
         raise RefusedRequest(problems.RULES_UNREADABLE, str(error)) from None
 
 
-def apply_rules(spec: JobSpec, url: str | None, policies: Sequence[ReviewPolicy]) -> JobSpec:
+def apply_rules(
+    spec: JobSpec, url: str | None, policies: Sequence[ReviewPolicy], submitter: str = ""
+) -> JobSpec:
     """The spec with the rules for its labels and its repository, which has this URL. No rule
     applies to a verification. The groups of the first policy with CODEOWNERS name the owners: a
-    later policy cannot name further persons for a rule of an earlier one. Raises RefusedRequest, a
-    422, if by the rules too few persons could approve the job, or if a rule applies to a benchmark:
-    its exercises ask no person."""
+    later policy cannot name further persons for a rule of an earlier one. `submitter`: the person
+    who submits the job and cannot approve it. Raises RefusedRequest, a 422, if by the rules too few
+    persons could approve the job, or if a rule applies to a benchmark: its exercises ask no person.
+    """
     repository = repository_name(url) if url else ""
     matching = [
         (policy, rule) for policy in policies for rule in policy.rules_for(repository, spec.labels)
@@ -79,7 +84,7 @@ def apply_rules(spec: JobSpec, url: str | None, policies: Sequence[ReviewPolicy]
         remark=any(rule.remark for rule in rules),
     )
     approvals = max(spec.approvals, *(rule.approvals for rule in rules))
-    _check_number_of_approvers(review_rules, approvals)
+    _check_number_of_approvers(review_rules, approvals, submitter)
     return replace(
         spec,
         review=True,
@@ -90,13 +95,17 @@ def apply_rules(spec: JobSpec, url: str | None, policies: Sequence[ReviewPolicy]
     )
 
 
-def _check_number_of_approvers(rules: ReviewRules, approvals: int) -> None:
-    """Raise RefusedRequest, a 422, if fewer persons are on each list of approvers than approvals
-    are needed. A list with CODEOWNERS may stand for any person."""
+def _check_number_of_approvers(rules: ReviewRules, approvals: int, submitter: str) -> None:
+    """Raise RefusedRequest, a 422, if fewer persons than approvals are needed are on each list of
+    approvers, without the submitter. A list with CODEOWNERS may stand for any person."""
     lists = [set(map(identity_of, names)) for names in rules.approvers if CODEOWNERS not in names]
-    if lists and (count := len(set.intersection(*lists))) < approvals:
+    if not lists:
+        return
+    named = set.intersection(*lists)
+    if (count := len(named - {identity_of(submitter)})) < approvals:
+        reason = " beside its submitter" if count < len(named) else ""
         message = (
-            f"by {rules}, {plural(count, 'person')} may approve the job, which needs "
+            f"by {rules}, {plural(count, 'person')}{reason} may approve the job, which needs "
             f"{plural(approvals, 'approval')}: ask for fewer approvals, or ask the operator to "
             "name further approvers"
         )

@@ -35,8 +35,9 @@ class FleetRules:
     retention_days: float
     blob_grace_seconds: float
     retention_sweep_seconds: float
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    """The terms of new jobs that leave them out, by name. Only the API uses them."""
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The terms of new jobs that leave them out, by name. Only the API uses them: for workers, a
+    change of them is no change of the rules."""
 
     @property
     def retention_ms(self) -> int:

@@ -27,12 +27,15 @@ SLOTS = 32
 """The messages that a worker sends at the same time."""
 MESSAGES_OF_A_CHANGE = 4
 """The most messages that one change sends to a webhook: one after the other."""
+LOOK_SECONDS = 0.1
+"""The pause between two looks for due messages. If many are due, a look blocks Redis for some
+milliseconds, so slots that become free together are filled by one look."""
 SPARE_SECONDS = 5.0
 """The lease is this much longer than the tries, so that no other worker sends the messages."""
 
 
 async def send_forever(store: RedisStore, sender: Sender, seconds: float) -> None:
-    """Send messages until cancelled. Look for due messages every `seconds`, and when a message has
+    """Send messages until cancelled. Look for due messages every `seconds`, and after messages have
     been sent."""
     async with asyncio.TaskGroup() as tasks:
         courier = Courier(store, sender, tasks)
@@ -41,6 +44,7 @@ async def send_forever(store: RedisStore, sender: Sender, seconds: float) -> Non
             await run_logged("webhooks", courier.start)
             with suppress(TimeoutError):
                 await asyncio.wait_for(courier.freed.wait(), seconds)
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 @dataclass(slots=True)

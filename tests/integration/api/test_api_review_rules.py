@@ -107,6 +107,11 @@ async def test_rules_are_added_to_those_of_the_file_and_on_record(front, tmp_pat
         (ADDED.replace("risky", "payments"), "the file has a rule 'payments'"),
         ("rule = 1 2", "not valid TOML"),
         ("# nothing", "rule: "),
+        ("rule = " + "[" * 20_000, "not valid TOML"),
+        ("[[rule]]\n" * 5_000, "line 10: name: Field required"),
+        (ADDED.replace("group:risk", " "), "line 8: approvers: it has no text"),
+        (ADDED.replace("Ada Lovelace", ""), "line 2: risk: it has no text"),
+        (ADDED.replace("risk=high", " risk=high"), "line 6: labels: no job can have this label"),
         ("x" * 50_001, "50000"),
     ],
 )
@@ -119,6 +124,7 @@ async def test_a_faulty_text_changes_nothing_and_names_the_line(front, text, fau
             "text",
             True,
         ), error
+        assert len(error["message"]) < 1_000
     assert (await front.client.get("/review-rules")).json()["text"] == ""
 
 

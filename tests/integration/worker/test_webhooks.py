@@ -33,7 +33,7 @@ from jobs.store.webhooks import Webhook
 from jobs.transitions.change import Delivery
 from jobs.transitions.lifecycle import Policy
 from settings.webhooks import WebhookSettings
-from worker.background.courier import SLOTS, send_forever
+from worker.background.courier import LOOK_SECONDS, SLOTS, send_forever
 from worker.egress.transport import Transport
 from worker.egress.webhooks import (
     MAX_RESPONSE_BYTES,
@@ -158,6 +158,28 @@ async def test_a_tenant_with_slow_receivers_does_not_delay_others(service, recei
             await asyncio.sleep(0.02)
     sending.cancel()
     assert 0 < sum(receiver.quick not in body for _, body in receiver.messages) < SLOTS
+
+
+async def test_slots_that_become_free_together_are_filled_by_one_look(
+    service, receiver, monkeypatch
+):
+    """A look for due messages blocks Redis, so there must not be one for each message."""
+    for _ in range(120):
+        await finished_job(service)
+    looks, lease = [], service.store.outbox.lease
+
+    async def counted_lease(*args):
+        looks.append(args)
+        return await lease(*args)
+
+    monkeypatch.setattr(service.store.outbox, "lease", counted_lease)
+    started = time.monotonic()
+    sending = asyncio.create_task(send_forever(service.store, endpoint(receiver), 0.1))
+    async with asyncio.timeout(30):
+        while len(receiver.messages) < 120:
+            await asyncio.sleep(0.02)
+    sending.cancel()
+    assert len(looks) <= 1 + (time.monotonic() - started) / LOOK_SECONDS
 
 
 async def test_a_refused_message_is_sent_again_with_the_same_id(service, receiver):

@@ -18,6 +18,7 @@ from jobs.redis.keys import FINISHED, FLEET
 from jobs.service import Operations
 from jobs.store.fleet import DAY_MS
 from settings.worker import WorkerSettings
+from worker.background.fleet import open_fleet
 
 SHORT = {"FETTLE_RETENTION_DAYS": "0.000001", "FETTLE_RETENTION_SWEEP_SECONDS": "0.1"}
 
@@ -147,6 +148,28 @@ async def test_running_workers_follow_a_change_of_the_record(deployment: Deploym
         async with asyncio.timeout(20):
             while await stored_jobs(operations, job_ids):
                 await asyncio.sleep(0.1)
+
+
+async def test_a_change_of_the_defaults_for_new_jobs_does_not_restart_the_periodic_work(
+    deployment: Deployment,
+) -> None:
+    """A restart would abort messages to webhooks that are under way."""
+    async with deployment.operations() as operations:
+        fleet, settings = operations.store.fleet, WorkerSettings()
+        record = first_record(settings.fleet_values(), 1, by="worker")
+        await fleet.replace(record)
+        rules, restarts = await open_fleet(operations.store, settings, "worker"), asyncio.Event()
+        following = asyncio.create_task(rules.follow(operations.store, restarts.set))
+        record = record.changed({"defaults": {"review": True}}, 2, by="root")
+        await fleet.replace(record)
+        async with asyncio.timeout(20):
+            while rules.facts()["fleet"]["version"] < record.version:
+                await asyncio.sleep(0.05)
+        assert not restarts.is_set()
+        await fleet.replace(record.changed({"retries": 7}, 3, by="root"))
+        async with asyncio.timeout(20):
+            await restarts.wait()
+        following.cancel()
 
 
 @pytest.mark.parametrize("changed", [{"retention_days": None}, {"retention_days": math.inf}])

@@ -184,10 +184,10 @@ def test_a_job_with_fewer_approvers_than_approvals_is_refused() -> None:
     ]
     policy = ReviewPolicy.model_validate({"rule": rules})
 
-    def errors(*labels: str, approvals: int = 1) -> list[str]:
+    def errors(*labels: str, approvals: int = 1, submitter: str = "") -> list[str]:
         spec = JobSpec("x", labels=labels, approvals=approvals)
         try:
-            apply_rules(spec, None, [policy])
+            apply_rules(spec, None, [policy], submitter)
         except RefusedRequest as refused:
             return [f"{error.field}: {error.message}" for error in refused.more["errors"]]
         return []
@@ -197,6 +197,9 @@ def test_a_job_with_fewer_approvers_than_approvals_is_refused() -> None:
     assert no_person.startswith("approvals: by the rules 'a', 'c', 0 persons may approve the job")
     (one_person,) = errors("b", approvals=2)
     assert "1 person may approve the job, which needs 2 approvals" in one_person
+    assert errors(submitter="Bob") == errors("b", submitter="Cat") == []
+    (own_work,) = errors("b", submitter="BOB")
+    assert "0 persons beside its submitter may approve the job, which needs 1 approval" in own_work
 
 
 def test_a_later_policy_only_adds_demands() -> None:
