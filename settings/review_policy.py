@@ -36,9 +36,9 @@ def _check_pattern(text: str) -> str:
 
 
 def _check_name(text: str) -> str:
-    """The name of a person. Raises ValueError."""
-    if not text.strip():
-        raise ValueError("it has no text: name a person, a group or CODEOWNERS")
+    """A name, which people read. Raises ValueError."""
+    if not text.strip() or text.splitlines() != [text]:
+        raise ValueError("write a name with visible text, on one line")
     return text
 
 
@@ -49,8 +49,8 @@ def _check_label(text: str) -> str:
     return text
 
 
-Person = Annotated[str, AfterValidator(_check_name)]
-Persons = Annotated[list[Person], Field(min_length=1)]
+Name = Annotated[str, AfterValidator(_check_name)]
+Names = Annotated[list[Name], Field(min_length=1)]
 JobLabels = Annotated[list[Annotated[str, AfterValidator(_check_label)]], Field(min_length=1)]
 Repositories = Annotated[list[Annotated[str, AfterValidator(_check_pattern)]], Field(min_length=1)]
 
@@ -59,13 +59,13 @@ class ReviewRule(BaseModel):
     """A rule for the reviews of the jobs that it matches."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    name: str = Field(min_length=1, max_length=100)
+    name: Name = Field(max_length=100)
     repositories: Repositories = Field(default_factory=list)
     """Globs of `HOST/PATH`. Missing: each job, also without a repository."""
     labels: JobLabels = Field(default_factory=list)
     """The job has at least one of them. Missing: each job."""
     approvals: int = Field(1, ge=1, le=2)
-    approvers: Persons = Field(default_factory=list)
+    approvers: Names = Field(default_factory=list)
     """Persons, `group:NAME`, `CODEOWNERS`. Missing: each person who is not an author."""
     override: bool = True
     """Whether a person may approve against the evidence."""
@@ -99,7 +99,7 @@ class ReviewPolicy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     rule: list[ReviewRule] = Field(min_length=1)
-    groups: dict[str, list[Person]] = Field(default_factory=dict)
+    groups: dict[str, list[Name]] = Field(default_factory=dict)
     """Persons by the name of their group, which may be the name of an owner in CODEOWNERS."""
     _path: str = ""
 

@@ -95,6 +95,8 @@ def _defaults(pairs: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _text(term: object) -> str:
+    if isinstance(term, bool):
+        return str(term).lower()
     return ", ".join(map(str, term)) if isinstance(term, list) else str(term)
 
 

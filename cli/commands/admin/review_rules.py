@@ -45,7 +45,10 @@ def change(flags: Mapping[str, Any], file: TextIO, *, dry_run: bool, as_json: bo
 
     They apply to jobs that are submitted from now on.
     """
-    text = file.read()
+    try:
+        text = file.read()
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{file.name} is not a UTF-8 text", param_hint="FILE") from None
     with open_service(flags) as service:
         digest = service.review_rules()["digest"]
         rules = service.change_review_rules(text, digest, dry_run=dry_run)

@@ -673,7 +673,7 @@ def test_the_defaults_for_new_jobs_are_shown_and_changed(fettle, tiny):
     tiny.on("PUT /fleet", Answer(200, fleet))
     code, out, _ = fettle("fleet", "defaults")
     assert (code, [request.method for request in tiny.requests]) == (0, ["GET"])
-    assert "critic_model\tgroq:a, groq:b\nreview\tTrue\n" in out
+    assert "critic_model\tgroq:a, groq:b\nreview\ttrue\n" in out
     pairs = ("critic_model=groq:a,groq:b", "review=true", "timeout_seconds=30m", "labels=")
     code, out, _ = fettle("fleet", "defaults", *pairs, "--json")
     assert (code, json.loads(out)) == (0, fleet["defaults"])
@@ -715,6 +715,9 @@ def test_review_rules_are_shown_and_changed(fettle, tiny, tmp_path):
         assert (code, "Each job needs" in out) == (0, True)
         sent = {"text": "[[rule]]\n", "digest": "d1", "dry_run": dry_run}
         assert tiny.requests[-1].body == sent
+    (tmp_path / "rules.toml").write_bytes(b"\xff")
+    code, _, err = fettle("review-rules", "set", str(tmp_path / "rules.toml"))
+    assert (code, "rules.toml is not a UTF-8 text" in err) == (2, True)
 
 
 def test_a_review_is_claimed_assigned_and_released(fettle, tiny):
