@@ -281,7 +281,7 @@ class Operations:
                 label=benchmark_label(record.id),
             )
             for kind in (JobKind.EXERCISE, JobKind.VERIFICATION)
-            for status in (Status.QUEUED, Status.RUNNING)
+            for status in (Status.QUEUED, Status.RUNNING, Status.AWAITING_REVIEW)
         ]
         return [child.id for page in pages for child in page.records]
 

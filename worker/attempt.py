@@ -114,7 +114,7 @@ class Attempt:
         if (review := upgrade_question(record)) is not None:
             return await self.runner.ask(review)
         spec = record.spec
-        remaining_seconds = max(spec.timeout_seconds - record.ran_ms / 1000, 0.0)
+        remaining_seconds = max(spec.running_seconds - record.ran_ms / 1000, 0.0)
         try:
             async with asyncio.timeout(remaining_seconds) as deadline:
                 return await self.runner.run()
@@ -124,7 +124,7 @@ class Attempt:
                     f"{model} had not answered for {seconds:.0f} s"
                     for model, seconds in self.runner.unanswered.items()
                 )
-                limit = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
+                limit = f"the job ran for {spec.running_seconds} s, its timeout_seconds"
                 advice = "a retry with a longer timeout_seconds continues it"
                 detail = "; ".join((limit, *unanswered, advice))
                 return await self.runner.fail(Reason.DEADLINE, detail)

@@ -60,11 +60,15 @@ class BenchmarkRunner:
         """Look at the exercises; then the job rests, or ends if all exercises have ended."""
         try:
             laboratory = await asyncio.to_thread(load_laboratory)  # imports much
+        except LaboratoryMissing as error:  # another worker may have it
+            wait = Wait("the laboratory", str(error))
+            return await self.operations.rest(self.writer.lease, wait, REST_SECONDS)
+        try:
             started_at = time.monotonic()
             measurement = await self._measurement()
             header, results = await self._state(laboratory, measurement)
             has_ended = await self._advance(laboratory, measurement, header, results)
-        except (LaboratoryMissing, BenchmarkRefused) as error:
+        except BenchmarkRefused as error:
             return await self.ending.fail(Reason.INTERNAL, str(error), None)
         if has_ended:
             return await self._finish(laboratory, measurement, header, results)

@@ -47,13 +47,13 @@ class WorkerJobs:
         self._lease = lease
         self._blobs = blobs
         self._loop = loop
-        self._spent = Decimal(0)
-        self._spent_unfinished: dict[str, Decimal] = {}
+        self._spent: dict[str, Decimal] = {}
+        """In US dollars, by the id of the job."""
 
     def count_results(self, results: Iterable[Values]) -> None:
         """Count the cost of results, which the budget bounds."""
         for result in results:
-            self._spent += known_cost(result["cost"])
+            self._spent[result["job"]] = known_cost(result["cost"])
 
     def wait_for(self, work: Awaitable[T]) -> T:
         """The result of work in the loop."""
@@ -121,8 +121,7 @@ class WorkerJobs:
         """The spec of a task, with the terms of the benchmark. Raises NotStarted."""
         spec = self._record.spec
         budget = spec.benchmark.budget_usd if spec.benchmark else None
-        spent = self._spent + sum(self._spent_unfinished.values())
-        if budget is not None and spent >= Decimal(budget):
+        if budget is not None and sum(self._spent.values()) >= Decimal(budget):
             raise NotStarted(f"the budget of ${budget} is spent")
         return replace(
             spec,
@@ -172,15 +171,16 @@ class WorkerJobs:
     async def _load(self, job_id: str) -> JobRecord:
         loaded = await self._store.load(job_id)
         if loaded is None:
-            raise BenchmarkRefused(f"the job {job_id} of an exercise was removed")
+            raise Unfinished(f"the job {job_id} was removed: the next look submits it again")
         return loaded.record
 
     async def _events(self, job_id: str) -> Sequence[Event]:
-        if (await self._load(job_id)).status.final:
-            return await self._store.events(job_id)
+        is_final = (await self._load(job_id)).status.final
         total = render_cost(await self._store.charges(job_id))["total"]
-        self._spent_unfinished[job_id] = known_cost(total)
-        raise Unfinished(f"job {job_id} has not ended")
+        self._spent[job_id] = known_cost(total)  # a result counts it only after the verification
+        if not is_final:
+            raise Unfinished(f"job {job_id} has not ended")
+        return await self._store.events(job_id)
 
     async def _job(self, job_id: str) -> dict[str, Any]:
         record = await self._load(job_id)

@@ -542,15 +542,30 @@ class CritiquedData(TypedDict):
     """The number of acceptance checks that passed, and their total number."""
 
 
+class ExerciseSetData(TypedDict):
+    """A set of exercises."""
+
+    name: str
+    source: str
+    digest: str
+    """Sets with the same digest have the same exercises."""
+    exercises: int
+
+
+class BenchmarkSettingsData(TypedDict):
+    """The settings of a benchmark. Results of the command may have more."""
+
+    model: str
+    repair: bool
+
+
 class BenchmarkStartedData(TypedDict):
     """The benchmark has begun. The fields are the header of a file of results."""
 
     id: str
     """The id of the benchmark's job, or of the measurement that was imported."""
-    set: dict[str, Any]
-    """{name, source, digest, exercises}."""
-    settings: dict[str, Any]
-    """{model, repair, judge, max_revisions}."""
+    set: ExerciseSetData
+    settings: BenchmarkSettingsData
     versions: dict[str, Any]
     began: str
     """ISO 8601, in UTC."""

@@ -9,6 +9,8 @@ from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
 DEFAULT_TIMEOUT_SECONDS = 900
+LOOK_SECONDS = 900
+"""How long one look of a benchmark at its exercises may take."""
 CASES_PATH = ".fettle/cases.json"
 """The path of the cases in the checks' manifest, in the form that `POST /jobs` takes."""
 CODEOWNERS = "CODEOWNERS"
@@ -167,6 +169,12 @@ class JobSpec:
     is missing uses `model`. None: as all roles."""
     benchmark: BenchmarkSpec | None = None
     """The measurement, of a job of the kind `benchmark`. Its exercises have the other terms."""
+
+    @property
+    def running_seconds(self) -> int:
+        """How long the job may run. The `timeout_seconds` of a benchmark are those of each of its
+        exercises; a look at them has a limit of its own."""
+        return LOOK_SECONDS if self.kind is JobKind.BENCHMARK else self.timeout_seconds
 
     @property
     def shows_each_run(self) -> bool:

@@ -224,11 +224,11 @@ def requeue(record: JobRecord, now: int, *, cause: Cause, detail: str = "") -> C
 
 def rest(record: JobRecord, now: int, *, wait: Wait, delay_ms: int) -> Change | Refusal:
     """Release a benchmark until its next look at its exercises. This is neither a try nor a fact
-    for readers, so it has no event."""
+    for readers, so it has no event. Each look has the whole running time of the job."""
     if record.status is not Status.RUNNING:
         return refuse_not_running(record)
     released = {"status": Status.QUEUED, "hints": 0, "due_at": now + delay_ms, "wait": wait}
-    return Change(replace(release_lease(record, now, **released), retries=0))
+    return Change(replace(release_lease(record, now, **released), retries=0, ran_ms=0))
 
 
 def retry(
@@ -301,7 +301,7 @@ def expire(record: JobRecord, now: int, *, progress: str = "") -> Change | Refus
     data = {"worker": record.lease.worker, "crashes": crashes}
     lost = NewEvent(f"lease_lost:{record.epoch}", "lease_lost", data)
     if record.overdue:
-        detail = f"its worker did not end it within {record.spec.timeout_seconds} s or soon after"
+        detail = f"its worker did not end it within {record.spec.running_seconds} s or soon after"
         change = end(record, now, Status.FAILED, reason=Reason.DEADLINE, detail=detail)
         return replace(change, events=(lost, *change.events))
     if record.lease.alone and not has_progress:
@@ -335,7 +335,7 @@ def postpone_in_line(record: JobRecord, now: int) -> Change | Refusal:
 
 def _remaining_ms(record: JobRecord) -> int:
     """How long the job may still run, in ms."""
-    return max(record.spec.timeout_seconds * 1000 - record.ran_ms, 0)
+    return max(record.spec.running_seconds * 1000 - record.ran_ms, 0)
 
 
 def _spread_delay(job_id: str, delay: int) -> int:

@@ -8,6 +8,8 @@ See ADR 94.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -27,7 +29,6 @@ from jobs.benchmarks import (
     NotStarted,
     Unfinished,
     Values,
-    known_cost,
 )
 from jobs.model.event_data import BenchmarkStartedData, ExerciseFinishedData
 from lab.evals.report import bars
@@ -49,6 +50,7 @@ from lab.evals.sources import sets
 from lab.evals.sources.exercise import Exercise, ExerciseSet
 
 _STARTED, _FINISHED = TypeAdapter(BenchmarkStartedData), TypeAdapter(ExerciseFinishedData)
+_AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,20})?")
 MOST_TRIES = 5_000
 """A look of a worker reads the results of all tries. MBPP, five times each, fits."""
 OWN_FILE = "file"
@@ -94,8 +96,10 @@ class BenchLaboratory:
             _STARTED.validate_python(started)
             for result in results:
                 _FINISHED.validate_python(result)
-                known_cost(result["cost"])
-            str(self.report(started, results)["settings"]["repair"])
+                _check_amounts(result)
+            report = self.report(started, results)
+            # no number that JSON lacks, and no text that UTF-8 lacks
+            json.dumps([started, results, report], allow_nan=False, ensure_ascii=False).encode()
         except (ValueError, TypeError, KeyError, ArithmeticError) as error:
             text = str(error).replace("\n", " ")
             raise BenchmarkRefused(f"these are no results of `fettle bench`: {text}") from None
@@ -161,6 +165,14 @@ class BenchLaboratory:
 
 
 LABORATORY = BenchLaboratory()
+
+
+def _check_amounts(result: Values) -> None:
+    """Raises ValueError."""
+    cost, score = result["cost"], result["score"] or {}
+    for amount in (cost.get("cost_usd"), cost.get("known_usd"), score.get("cost_usd")):
+        if amount is not None and not _AMOUNT.fullmatch(amount):
+            raise ValueError(f"{result['id']}: {amount[:40]!r} is no amount in US dollars")
 
 
 def _measured(header: Values, results: Sequence[Values]) -> Measured:

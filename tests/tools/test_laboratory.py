@@ -169,7 +169,7 @@ def test_lines_of_results_are_imported_as_they_were() -> None:
         (header_line(set=SET) + line_of("result", id="e"), {"set": IMPORTED}, "e.jsonl:2"),
         (header_line(set=SET) + result_line(cost={"cost_usd": "x"}), {"set": IMPORTED}, "results"),
         (header_line(set=SET) + result_line(why_not=["x"]), {"set": IMPORTED}, "results"),
-        (header_line(set=SET, settings={}) + result_line(), {"set": IMPORTED}, "'repair'"),
+        (header_line(set=SET, settings={}) + result_line(), {"set": IMPORTED}, "repair"),
     ],
 )
 def test_a_wrong_file_has_a_reason(content: bytes, terms: dict[str, Any], words: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -20,10 +21,32 @@ def test_the_wheel_has_no_laboratory_and_the_images_only_its_evaluation():
     assert "lab" not in PRODUCT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     lines = (TOP / ".dockerignore").read_text().splitlines()
     assert {line for line in lines if line.startswith("!lab")} == {
-        *("!lab/pyproject.toml", "!lab/__init__.py", "!lab/evals"),
+        *("!lab/pyproject.toml", "!lab/__init__.py", "!lab/evals", "!lab/provider"),
         "!lab/commands/__init__.py",
         "!lab/commands/bench.py",
     }
+
+
+def test_the_images_have_all_modules_that_their_part_of_the_laboratory_imports():
+    lines = (TOP / ".dockerignore").read_text().splitlines()
+    sent = [TOP / line[1:] for line in lines if line.startswith("!lab")]
+    sources = [
+        path for entry in sent for path in ([entry] if entry.is_file() else entry.rglob("*"))
+    ]
+    modules = [path for path in sources if path.suffix == ".py" and "import" in path.read_text()]
+    imported = {
+        node.module
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("lab.")
+    }
+    assert len(imported) > 20
+    files = {TOP / name.replace(".", "/") for name in imported}
+    assert not [
+        path
+        for path in files
+        if path.with_suffix(".py") not in modules and path / "__init__.py" not in sources
+    ]
 
 
 def test_both_have_the_same_version():

@@ -108,7 +108,7 @@ def parse_results(content: bytes, path: str) -> tuple[Header, list[Result]]:
             elif kind == "result":
                 result = result_of_fields(values)
                 results[result.id, result.repeat] = result
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadResults(f"{path}:{number} is not a result", str(error)) from None
     if header is None:
         raise BadResults(f"{path} has no results")

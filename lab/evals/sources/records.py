@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +17,8 @@ from lab.evals.errors import BadSet
 T = TypeVar("T")
 
 _GZIP = b"\x1f\x8b"
+MOST_BYTES = 64 * 2**20
+"""The largest file. A small gzipped file may have gigabytes."""
 
 
 def read(path: Path, make: Callable[[Mapping[str, Any]], T]) -> list[T]:
@@ -33,9 +37,14 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
     """Each record's place and JSON; in an array, places are numbers from 1."""
     try:
         data = path.read_bytes()
-        text = (gzip.decompress(data) if data.startswith(_GZIP) else data).decode()
+        if data.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise BadSet(f"{path} cannot be read", f"it has more than {MOST_BYTES:,} bytes")
+        text = data.decode()
         array = json.loads(text) if text.startswith("[\n") else None
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise BadSet(f"{path} cannot be read", str(error)) from None
     lines = text.split("\n") if array is None else map(json.dumps, array)
     for number, line in enumerate(lines, 1):
@@ -51,6 +60,6 @@ def _parse_record(position: str, text: str, make: Callable[[Mapping[str, Any]], 
         problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except KeyError as error:
         problem = f"{error} is missing"
-    except (ValueError, TypeError, AttributeError, SyntaxError) as error:
+    except (ValueError, TypeError, AttributeError, SyntaxError, RecursionError) as error:
         problem = str(error)
     raise BadSet(f"{position} cannot be read", problem) from None

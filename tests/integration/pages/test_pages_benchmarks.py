@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import asdict
@@ -9,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.pages.api_front import Front, done, settings_for, started
+from support.pages.api_front import Front, charge, done, settings_for, started
 from support.pages.pages_browser import Visit, visiting
 
 from jobs import benchmarks
-from jobs.model.record import Result
+from jobs.benchmarks import NotStarted
+from jobs.model.record import Reason, Result
+from jobs.model.review import Review, ReviewKind
 from lab.evals.laboratory import LABORATORY
 from lab.evals.report.results import Header, SolutionVerdict
 from lab.evals.report.results import Result as ExerciseResult
+from worker.benchmark_jobs import WorkerJobs
 
 TERMS = {"set": "custom", "limit": 2}
 HOSTILE = "<img src=x onerror=hacked()>"
@@ -110,3 +114,39 @@ async def test_without_the_laboratory_page_and_api_name_the_remedy(
     answer = await front.client.post("/jobs", json=body)
     assert answer.status_code == 422
     assert "install fettle-lab" in answer.text
+
+
+SPEC = {"task": "x", "files": {}, "repair": True, "max_revisions": 3}
+
+
+async def exercises_of(front: Front, **terms: str) -> WorkerJobs:
+    """The jobs of a running benchmark with these terms."""
+    body = {"model": "groq:old", "benchmark": {**TERMS, **terms}}
+    lease = await front.claim(await front.submit(**body))
+    loaded = await front.services.store.load(lease.job_id)
+    assert loaded is not None
+    operations, blobs = front.services.operations, front.services.blobs
+    return WorkerJobs(loaded.record, operations, lease, blobs, asyncio.get_running_loop())
+
+
+async def test_the_budget_counts_exercises_that_wait_for_their_verification(front: Front) -> None:
+    """Such an exercise has ended, but has no result yet."""
+    jobs = await exercises_of(front, budget_usd="0.50")
+    exercise_id = (await asyncio.to_thread(jobs.submit, SPEC, once="a"))["id"]
+    lease = await front.claim(exercise_id)
+    await front.services.store.charge(exercise_id, [charge("c", "executor", "0.50")])
+    done(await front.services.operations.fail(lease, Reason.UNAPPROVED, "no", None))
+    await asyncio.to_thread(jobs.events, exercise_id)
+    with pytest.raises(NotStarted):
+        await asyncio.to_thread(jobs.submit, SPEC, once="b")
+
+
+async def test_cancel_reaches_an_exercise_that_waits_for_a_person(front: Front) -> None:
+    """Such as an exercise with checkpoints that no worker can read."""
+    jobs = await exercises_of(front)
+    exercise = await asyncio.to_thread(jobs.submit, SPEC, once="a")
+    review = Review("r1", ReviewKind.UPGRADE, {})
+    done(await front.services.operations.pause(await front.claim(exercise["id"]), review))
+    benchmark_id = (await front.job(exercise["id"]))["spec"]["labels"][0].partition("=")[2]
+    await front.client.post(f"/jobs/{benchmark_id}/cancel")
+    assert (await front.job(exercise["id"]))["status"] == "cancelled"

@@ -121,16 +121,19 @@ def test_a_claim_raises_the_epoch_and_starts_the_lease():
 
 def test_a_benchmark_rests_without_events_and_without_tries():
     """It is claimed again every few seconds, for hours."""
-    benchmark = replace(queued(), spec=JobSpec("x", kind=JobKind.BENCHMARK), retries=2)
+    spec = JobSpec("x", kind=JobKind.BENCHMARK, timeout_seconds=1)  # of each exercise
+    benchmark = replace(queued(), spec=spec, retries=2)
     change = lifecycle.claim(benchmark, NOW, worker="w", policy=Policy())
     assert [event.kind for event in change.events] == ["started"]
     change = lifecycle.rest(change.after, LATER, wait=AWAY, delay_ms=2_000)
     rested = change.after
     assert (change.events, rested.retries, rested.waits, rested.lease) == ((), 0, AWAY, None)
+    assert rested.ran_ms == 0  # else many short looks would exceed the time of a job
     early = lifecycle.claim(rested, LATER + 1_999, worker="w", policy=Policy())
     assert early.code == "not_due"
     again = lifecycle.claim(rested, LATER + 2_000, worker="w", policy=Policy())
     assert (again.events, again.after.epoch) == ((), 2)
+    assert again.after.ends_by > LATER + 600_000
 
 
 @pytest.mark.parametrize("command", ["pause", "succeed", "requeue", "expire", "cancel"])
