@@ -16,6 +16,8 @@ Source = Literal["job", "checks", "model", "default", "program", "answer"]
 """Who declared the command. `program`: the job's last program is the evidence. `answer`: the task
 only asks a question, and the critic judges the answer on the files."""
 NOT_EXECUTABLE: Final = "nothing to run"
+MARKERS_LEFT: Final = "conflict markers are left"
+"""Begins the problem of a rebase or a follow-up with an unresolved conflict."""
 OUTPUT_KEPT = 2_000
 """Characters of each output of an experiment."""
 

@@ -3,6 +3,7 @@
 the current files have no verification that holds -> no approval, even if the critic approves
 an acceptance check does not pass                 -> the same
 copies of conflicting files exist                 -> the same
+conflict markers of a rebase are left             -> the same
 the critic itself names an unmet criterion        -> the same: the critic contradicts itself
 its reply cannot be read, or it cannot be called  -> no approval, and the job ends
 """
@@ -16,7 +17,7 @@ from typing import Any, Final, Literal, TypedDict, cast
 from pydantic import BaseModel, Field, model_validator
 
 from agents.checks.reports import report_of, unpassed_checks
-from agents.evidence.record import NOT_EXECUTABLE, Verification
+from agents.evidence.record import MARKERS_LEFT, NOT_EXECUTABLE, Verification
 from agents.parallel.merging import unresolved
 from agents.state import Run
 
@@ -154,9 +155,12 @@ def missing_evidence(state: Mapping[str, Any]) -> str | None:
 
 def overridden_problem(state: Mapping[str, Any]) -> str | None:
     """The problem that a person's approval overrides, or None. If the job has `evidence: none`,
-    missing evidence is not a problem, but a failed check, verification or last run is."""
+    missing evidence is not a problem, but an unresolved conflict is, and a failed check,
+    verification or last run."""
     problem = missing_evidence(state)
     if problem is None or state["job"].get("evidence") != "none":
+        return problem
+    if problem.startswith(MARKERS_LEFT):
         return problem
     deciding_runs = [run_of(verification_of(state), state), *state.get("runs", [])[-1:]]
     failed = any(run is not None and not run["succeeded"] for run in deciding_runs)

@@ -10,6 +10,7 @@ only asks a question can rest on its files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -45,18 +46,21 @@ from agents.evidence.experiments import (
     Experiments,
     Subject,
 )
-from agents.evidence.record import JudgedBy, Verification, unverified
+from agents.evidence.record import MARKERS_LEFT, JudgedBy, Verification, unverified
 from agents.ports import CallKey, Event, Finished
 from agents.repair.feedback import failed_verifications, repaired
 from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded, run_id
 from agents.runs.sources import sources_in
 from agents.state import Run, State
+from agents.texts import listed
 from agents.tools.trace import of_run
 from agents.tree import Tree
 from sandbox.protocol import Limits, Stream
 
 CHECKS = "the acceptance checks"
+_MARKER = re.compile(rb"^(?:<{7,} repository|>{7,} approved-change)(?::.*)?\r?$", re.MULTILINE)
+"""A line that `worker.repositories.merges` leaves in a file with a conflict."""
 
 
 async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verification, list[Run]]:
@@ -64,6 +68,10 @@ async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verific
     necessary. Runs are journaled like tool calls. Raises the errors of the sandbox.
     """
     tree, changed = await ports.workspace.tree(), await changed_files(state, ports.workspace)
+    if rebased := state["job"].get("rebased"):
+        paths = _paths_with_markers(tree.files) if rebased["conflicts"] else []
+        if paths:
+            return unverified(state, f"{MARKERS_LEFT}: {listed(paths)}"), []
     work = _Work(state, ports, at, tree, changed)
     report = report_of(state)
     if report is not None and not (report["passed"] and state["job"].get("verify")):
@@ -81,6 +89,11 @@ async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verific
     if work.has_experiments or declared.source == "job" or not verification["holds"]:
         return verification, runs
     return by_program(state), runs
+
+
+def _paths_with_markers(files: Mapping[str, bytes]) -> list[str]:
+    """The changed files with a conflict of the merge that the job began with."""
+    return [path for path, content in files.items() if _MARKER.search(content)]
 
 
 @dataclass(frozen=True, slots=True)

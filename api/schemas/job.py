@@ -236,7 +236,7 @@ class Result(ResponseModel):
     override: bool = Field(
         False,
         description="a person approved although the evidence failed: no verification of the final "
-        "files holds, checks did not pass, or copies of conflicting files were left",
+        "files holds, checks did not pass, or a conflict was left",
     )
     approvals: list[PastApproval] = Field(
         default_factory=list, description="of persons: who, when, on which evidence"

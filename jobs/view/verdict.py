@@ -23,7 +23,7 @@ COMMAND_LENGTH = 80
 """The characters of a command in a sentence."""
 _ADVICE_TO_MODEL = re.compile(r": verify (?:a|them) [^`]*$")
 """The end of a problem. A command in a problem ends with a backtick, so the advice is not in it."""
-_CONFLICTS = "copies of conflicting files"
+_CONFLICTS = ("copies of conflicting files", "conflict markers are left")
 _PLAIN_PATH = re.compile(r"[\w./+-]+")
 _RUN_ID = re.compile(r"^r(\d+)\b")
 _NO_CODE: Mapping[str, str] = {
@@ -39,7 +39,7 @@ class Level(StrEnum):
 
     RED = "red"
     """A check, the verification or the last run failed; or experiments show that the verification
-    cannot fail; or copies of conflicting files are left."""
+    cannot fail; or copies of conflicting files, or conflict markers, are left."""
     GREY = "grey"
     """Nothing failed, but no run verified the work."""
     AMBER = "amber"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.graph.repository_job import ANSWER, FILES
 from support.graph.repository_job import CHANGED as TEXTS
-from support.processes.delivering import CALLS, CHANGED, Delivering, delivering
+from support.processes.delivering import CALLS, CHANGED, SHORT, Delivering, delivering
 from support.processes.deployment import MORTAL
 
 from lab.provider import ToolCall
@@ -106,6 +106,26 @@ def test_a_conflict_is_resolved_by_the_model_and_reviewed_by_the_critic(forge: D
         text = "\n".join(message.text for message in request.messages)
         assert f"- CONFLICT (content): Merge conflict in {CHANGED}\n" in text
         assert "leave no markers" in text
+
+
+def test_no_critic_approves_conflict_markers_and_a_person_only_with_an_override(
+    forge: Delivering,
+) -> None:
+    """The tests pass, because they do not read the file with the conflict."""
+    forge.worker()
+    page, edits = "docs/page_1.md", {"path": "docs/page_1.md", "old_text": "1", "new_text": "one"}
+    forge.model.replies = ((*SHORT[0], ToolCall("edit_file", edits)), *SHORT[1:])
+    first = forge.submit()
+    forge.job(first)
+    moved(forge, {page: b"# Page I\n"})
+    forge.model.replies = (VERIFY,)
+    job = forge.job(str(forge.service.rebase(first)["id"]), "failed")
+    problem = f"conflict markers are left: {page}"
+    assert (job["reason"], job["result"]["verification"]["problem"]) == ("unapproved", problem)
+    assert list(forge.branches()) == [f"fettle/{first}"]
+    again = str(forge.service.retry(job["id"], {"review": True})["id"])
+    review = forge.job(again, "awaiting_review")["review"]
+    assert (review["verdict"]["level"], review["verdict"]["needs_override"]) == ("red", True)
 
 
 def test_a_change_that_the_base_already_has_needs_no_model_call(forge: Delivering) -> None:

@@ -109,6 +109,7 @@ def test_the_executor_gets_location_and_reason_of_each_unmet_criterion() -> None
     assert feedback_text(alone) == line
 
 
+MARKERS = "conflict markers are left: a.md"
 FAILED = {"id": "test_a.py::test_a", "outcome": "failed", "detail": ""}
 UNPASSED = {"revision": 1, "passed": False, "problem": None, "tests": [FAILED]}
 COPIES = {
@@ -144,6 +145,7 @@ def test_an_approval_without_evidence_becomes_a_request_for_revision(
         ("none", NO_PROGRAM, "approve"),
         ("none", RED, "revise"),
         ("none", NOT_VERIFIED, "revise"),
+        ("none", MARKERS, "revise"),
     ],
 )
 def test_a_job_may_omit_evidence_only_for_files_that_cannot_be_executed(
@@ -209,10 +211,14 @@ def test_a_number_of_any_length_names_no_run(run_id: str) -> None:
         (verified(NO_PROGRAM, run=None), {}, None),
         (verified("nothing has been run", run=None), {}, None),
         (verified("still passes when a.py cannot be loaded"), {}, None),
+        (verified(MARKERS, run=None), {}, MARKERS),
         (verified(RED), {"runs": [run(1), run(2, ok=False)]}, RED),
         (verified(NO_PROGRAM, run=None), {"runs": [run(1), run(2, ok=False)]}, NO_PROGRAM),
     ],
-    ids=["verified", "a document", "nothing run", "no evidence", "red", "a failed last run"],
+    ids=[
+        *("verified", "a document", "nothing run", "no evidence", "markers", "red"),
+        "a failed last run",
+    ],
 )
 def test_a_job_without_required_evidence_has_no_evidence_to_override(
     verification: Any, more: dict[str, Any], problem: str | None

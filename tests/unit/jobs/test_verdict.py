@@ -106,8 +106,9 @@ def test_work_with_a_failed_last_run_is_not_green():
     assert verdict.reason.startswith("Weak evidence: run 2, the last, failed: ")
 
 
-def test_copies_of_conflicting_files_are_red_also_before_the_verification():
-    verdict = verdict_for(None, unproven="copies of conflicting files are left: a.py")
+@pytest.mark.parametrize("left", ["copies of conflicting files", "conflict markers"])
+def test_an_unresolved_conflict_is_red_also_without_a_verification(left):
+    verdict = verdict_for(None, unproven=f"{left} are left: a.py")
     assert verdict.level is Level.RED
 
 
