@@ -16,15 +16,16 @@ def plural(count: int, word: str, words: str | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.42 s`, `12.3 s`, `2 min 05 s`, `3 h 10 min`."""
+    """`0.42 s`, `12.3 s`, `2 min 05 s`, `15 min`, `3 h 10 min`."""
     if seconds < 9.995:
         return f"{seconds:.2f} s"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest_seconds = divmod(max(60, int(seconds)), 60)
     if minutes < 60:
-        return f"{minutes} min {rest_seconds:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+        return f"{minutes} min {rest_seconds:02d} s" if rest_seconds else f"{minutes} min"
+    hours, rest_minutes = divmod(minutes, 60)
+    return f"{hours} h {rest_minutes:02d} min" if rest_minutes else f"{hours} h"
 
 
 TYPED_DURATIONS = "write 90s, 15m, 2h or 3d"

@@ -60,7 +60,7 @@ def events_since_restart(events: Sequence[Event]) -> Sequence[Event]:
 _ACTIVITIES = {
     "fetch_started": "fetches the repository",
     "setup_started": "installs the dependencies",
-    "model_called": "carries out the reply of the model",
+    "model_called": "acts on the reply of the model",
     "step_started": "works on the step",
     "answered": "verifies the work",
     "checked": "verifies the work",

@@ -61,7 +61,7 @@ def change_defaults(flags: Mapping[str, Any], pairs: tuple[str, ...], *, as_json
     """Show the defaults for new jobs, or change some, such as `critic_model=groq:a,groq:b`,
     `review=true`, `timeout_seconds=30m`, `labels=`. An empty value is no default.
 
-    A job gets the default of each term that its request leaves out. Jobs that exist do not change.
+    A job gets the default of each term that its request leaves out. Existing jobs do not change.
     """
     defaults = _defaults(pairs)
     with open_service(flags) as service:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.foreign_text import visible
-from api.quantities import money, spent
+from api.quantities import duration, money, spent
 
 
 def test_control_characters_and_direction_marks_are_spelled_out():
@@ -69,3 +69,19 @@ def test_money(dollars, text):
 def test_an_unknown_cost_has_its_reason(cost, known_usd, unpriced, unreported, text):
     calls = {"unpriced_calls": unpriced, "unreported_calls": unreported}
     assert spent({"cost_usd": cost, "known_usd": known_usd, **calls}) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.42, "0.42 s"),
+        (12.34, "12.3 s"),
+        (59.96, "1 min"),
+        (125, "2 min 05 s"),
+        (900, "15 min"),
+        (11_400, "3 h 10 min"),
+        (7_259, "2 h"),
+    ],
+)
+def test_a_duration_has_at_most_two_units_and_no_zero(seconds, text):
+    assert duration(seconds) == text

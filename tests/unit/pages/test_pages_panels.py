@@ -378,7 +378,7 @@ def test_each_form_works_without_scripts():
     [
         ("started", "waits for a reply of a model"),
         ("step_started", "works on the step"),
-        ("model_called", "carries out the reply of the model"),
+        ("model_called", "acts on the reply of the model"),
         ("answered", "verifies the work"),
     ],
 )

@@ -1,14 +1,14 @@
 // Relative times, updated in the browser. The server sends absolute times, so that an unchanged
 // list is the same HTML a minute later.
 (() => {
-  const UNITS = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60]];
-  const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+  const UNITS = [["year", 31536000], ["month", 2592000], ["day", 86400], ["h", 3600], ["min", 60]];
 
   const seconds = (element) => Math.max(0, (Date.now() - Date.parse(element.dateTime)) / 1000);
 
   const ago = (past) => {
     for (const [unit, length] of UNITS) {
-      if (past >= length) return relative.format(-Math.floor(past / length), unit);
+      const count = Math.floor(past / length);
+      if (count) return `${count} ${unit}${count > 1 && length > 3600 ? "s" : ""} ago`;
     }
     return past < 5 ? "just now" : `${Math.floor(past)} s ago`;
   };
