@@ -155,17 +155,18 @@ class WorkerJobs:
     async def _store_files(
         self, base: str | None, texts: Mapping[str, str], blobs: PinnedBlobs
     ) -> str | None:
-        """Store files, over those of the workspace `base`; returns the digest of the manifest. The
-        new job refers to all bytes, because the job of `base` may be removed first."""
-        files = await manifest.load(blobs, base)
-        contents = [await blobs.get(entry.digest) for entry in files.files.values()]
+        """Store `texts`, and the other files of the workspace `base`. Returns the digest of the
+        manifest; None without files. All bytes are stored for the new job, because the job of
+        `base` may be removed first."""
+        base_manifest = await manifest.load(blobs, base)
+        contents = [await blobs.get(entry.digest) for entry in base_manifest.files.values()]
         for content in contents:
             await blobs.put(content)
         entries = {}
         for path, text in texts.items():
             content = text.encode()
             entries[normalize_path(path)] = FileEntry(await blobs.put(content), len(content))
-        merged = files.with_files(entries, frozenset())
+        merged = base_manifest.with_files(entries, frozenset())
         return await blobs.put(merged.dump()) if merged.files else None
 
     async def _load(self, job_id: str) -> JobRecord:

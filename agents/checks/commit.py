@@ -1,5 +1,5 @@
-"""The commit of a job's repository, as far as checks need it: the job may not configure its checks,
-and the commit does.
+"""The files of a commit that configure checks. A job must not configure its own checks, so checks
+use the commit's versions of these files.
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ async def commit_of(workspace: Workspace) -> Commit:
 async def _site(
     workspace: Workspace, start: Workspace, settings: Collection[str]
 ) -> dict[str, bytes]:
-    texts, own = await metadata_texts(workspace), await metadata_texts(start)
-    texts = {name: text for name, text in texts.items() if name not in settings}
-    texts |= {name: text for name, text in own.items() if name in settings}
+    """The site files of the project (`Commit.site`). Files in `settings` have their text of the
+    commit, which is the workspace `start`."""
+    job_texts, commit_texts = await metadata_texts(workspace), await metadata_texts(start)
+    texts = {name: text for name, text in job_texts.items() if name not in settings}
+    texts |= {name: text for name, text in commit_texts.items() if name in settings}
     site = project_site(workspace.list().keys() | texts.keys(), texts)
     modules = {name: data for name, data in site.items() if not _is_entry_point(name)}
     entry_points = {
         name: data
-        for name, data in project_site(start.list(), own).items()
+        for name, data in project_site(start.list(), commit_texts).items()
         if _is_entry_point(name)
     }
     return {**modules, **entry_points}

@@ -20,8 +20,8 @@ COMMAND_CHARACTERS = 160
 def live_output(
     outputs: RunOutputs | None, run: str | None, tool: str, text: str
 ) -> Iterator[OutputReceiver | None]:
-    """The receiver of the output of a program, for its command; None if clients cannot follow it.
-    `text` is the program's code or command."""
+    """A receiver of the output of a run; None if clients cannot follow the run. `text` is the code
+    or the command of the run."""
     if outputs is None or run is None:
         yield None
         return
@@ -30,16 +30,17 @@ def live_output(
 
 
 def last_lines(tail: bytes, command: str | None = None) -> str:
-    """The last lines in the end of an output. `command` is the command line that wrote it with
-    marks.
+    """The last lines of an output that ends with the bytes `tail`.
 
-    Each line has its last state: a progress bar overwrites its line. A line that begins before
-    `tail` is left out, unless it is the only line; so is a character that is not complete yet.
+    If a shell wrote marks into the output, `command` is the shell's command line, and the lines
+    have no marks. Each line has its last state: a progress bar overwrites its line. A line that
+    begins before `tail` is left out, unless it is the only line. An incomplete character at the
+    end is left out, too.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     text = decoder.decode(tail).replace("\r\n", "\n")
     is_complete = len(tail) < LIVE_BYTES
-    if not is_complete:
+    if not is_complete:  # the beginning of the first line may be missing
         text = text.partition("\n")[2] or text
     if command is not None:
         text = without_marks(command, text, is_complete=is_complete)

@@ -78,8 +78,9 @@ def _continued_repository(
         return None
     if repo.url is None:
         if sent is not None and sent.url is not None:
-            message = "the conversation is about an uploaded repository: send its new state as a "
-            _refuse("repo.url", f"{message}bundle, or {NEW_CONVERSATION} on this URL")
+            message = "the conversation is about an uploaded repository: send its new state as "
+            message += f"a bundle, or {NEW_CONVERSATION} on this URL"
+            _refuse("repo.url", message)
         return sent if has_bundle else _stored_repository(sent, repo, newest)
     if has_bundle:
         message = f"the conversation is about {repo.url}: leave out the bundle, or "
@@ -91,11 +92,17 @@ def _continued_repository(
 
 
 def _stored_repository(sent: RepoRequest | None, repo: Repo, newest: JobRecord) -> RepoRequest:
-    """The repository of the newest job, with the URL and the ref that were sent. A ref that is a
-    tag or a commit never moves, so the branch of the delivery replaces it."""
+    """The repository of the newest job, with the URL and the ref of the request if it sets them.
+
+    Otherwise, the branch that the newest job was delivered for replaces the job's ref: a ref that
+    is a tag or a commit never moves.
+    """
     delivery = newest.result.delivery if newest.result else None
-    ref = repo.ref and (delivery.base if delivery and delivery.base else repo.ref)
-    ref = sent.ref if sent is not None and "ref" in sent.model_fields_set else ref
+    ref = repo.ref
+    if ref and delivery is not None and delivery.base:
+        ref = delivery.base
+    if sent is not None and "ref" in sent.model_fields_set:
+        ref = sent.ref
     bundle = KeptFile(digest=repo.bundle, job_id=newest.id) if repo.bundle is not None else None
     url = (sent.url if sent is not None else None) or repo.url
     return RepoRequest(url=url, ref=ref, bundle=bundle)

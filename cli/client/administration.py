@@ -16,12 +16,10 @@ from api.schemas.review import DecidedList
 from api.schemas.review_rules import RulesInForce
 from cli.client.answers import AnswerSource, parse_object
 from cli.client.calls import Calls, without_empty
-from cli.errors import (
-    Unreachable,
-)
+from cli.errors import Unreachable
 
 CHECK_SECONDS = 150.0
-"""Longer than the service gives a worker for it."""
+"""The timeout of a check of models: longer than the time that the service gives a worker."""
 JSON_LINES = "application/jsonl"
 AUDIT_LINES = 1_000
 """Entries in one part of the audit log."""
@@ -40,8 +38,9 @@ class Administration(Calls):
 
     def keys(self) -> Sequence[Mapping[str, Any]]:
         """GET /keys."""
-        listed: Sequence[Mapping[str, Any]] = self._json(KeyList, "keys", "GET", "/keys")["keys"]
-        return listed
+        answer = self._json(KeyList, "keys", "GET", "/keys")
+        keys: Sequence[Mapping[str, Any]] = answer["keys"]
+        return keys
 
     def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /keys/{id}/limits: the record."""
@@ -66,10 +65,9 @@ class Administration(Calls):
 
     def tenants(self) -> Sequence[Mapping[str, Any]]:
         """GET /tenants."""
-        listed: Sequence[Mapping[str, Any]] = self._json(TenantList, "tenants", "GET", "/tenants")[
-            "tenants"
-        ]
-        return listed
+        answer = self._json(TenantList, "tenants", "GET", "/tenants")
+        tenants: Sequence[Mapping[str, Any]] = answer["tenants"]
+        return tenants
 
     def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /tenants/{tenant}/limits: the tenant."""

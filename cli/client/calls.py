@@ -95,7 +95,7 @@ class Calls:
         """A call that the service answers with this status and no content."""
         answer = self._send(method, path)
         if answer.status_code != status or answer.content.strip(b"{}"):
-            raise self._stranger(answer)
+            raise self._make_not_fettle(answer)
 
     def _source(self, answer: httpx.Response) -> AnswerSource:
         request = answer.request
@@ -108,7 +108,7 @@ class Calls:
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
-                raise self._trouble(error) from None
+                raise self._make_error(error) from None
             except httpx.DecodingError as error:
                 source = AnswerSource(self.url, method, path)
                 raise source.unexpected(f"cannot be decoded: {error}") from None
@@ -117,14 +117,14 @@ class Calls:
             if answer.status_code not in BUSY or not tries_left or not repeatable:
                 break
             self._sleep(_retry_after(answer))
-        raise self._trouble(answer)
+        raise self._make_error(answer)
 
-    def _trouble(self, answer: httpx.Response | httpx.TransportError) -> CliError:
+    def _make_error(self, answer: httpx.Response | httpx.TransportError) -> CliError:
         if isinstance(answer, httpx.TransportError):
             return self._unreachable(answer)
         problem = _problem(self._source(answer), answer)
         if problem is None:
-            return self._stranger(answer)
+            return self._make_not_fettle(answer)
         if answer.status_code in PASSING:
             return Unreachable(problem.title, problem.detail, "try again in a moment")
         return RequestRefused(problem)
@@ -133,7 +133,7 @@ class Calls:
         detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
         return Unreachable(f"no Fettle answers at {self.url}", detail, START_IT)
 
-    def _stranger(self, answer: httpx.Response) -> NotFettle:
+    def _make_not_fettle(self, answer: httpx.Response) -> NotFettle:
         media_type = answer.headers.get("content-type", "no type")
         return self._source(answer).unexpected(f"is HTTP {answer.status_code} with {media_type}")
 

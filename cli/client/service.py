@@ -162,7 +162,7 @@ class Service(Administration):
         `hear` is called with the output of models while it streams.
         """
         source = AnswerSource(self.url, "GET", f"{job_path(job_id)}/events")
-        return follow(self._http, source, after, self._sleep, self._trouble, hear)
+        return follow(self._http, source, after, self._sleep, self._make_error, hear)
 
     def events_so_far(self, job: Job) -> Iterator[ReceivedEvent]:
         """The events of a job up to the last event that `job` has. The stream of a running job

@@ -80,7 +80,8 @@ def _apply_delta(delta: bytes, base: bytes) -> bytes:
 
 
 def _read_size(steps: io.BytesIO) -> int:
-    """A number of which each byte has seven bits, the lowest first. It has at most four bytes."""
+    """A number in groups of seven bits, the lowest first, of at most four bytes. If the high bit of
+    a byte is set, another byte follows."""
     size = 0
     for shift in range(0, 28, 7):
         byte = steps.read(1) or b"\0"
@@ -91,6 +92,7 @@ def _read_size(steps: io.BytesIO) -> int:
 
 
 def _read_number(steps: io.BytesIO, step: int, bits: range) -> int:
-    """A number of which only the bytes follow that have their bit in `step`."""
+    """A number of up to four bytes, the lowest first. `bits` are the bits of `step` for its bytes:
+    if a bit is 0, the byte is 0 and is left out."""
     present = (bit for bit in bits if step >> bit & 1)
     return sum((steps.read(1) or b"\0")[0] << 8 * (bit - bits[0]) for bit in present)

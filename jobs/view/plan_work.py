@@ -25,8 +25,9 @@ class Progress(StrEnum):
 class StepWork:
     """The work on one step. Times are in milliseconds since 1970.
 
-    A step has its time from its start to its end, or to the end of the pass. Steps in progress at
-    the same time each have all of that time. A wait for a person or a worker does not count.
+    The time of a step runs from its start to its end, or to the end of the pass. If several steps
+    are in progress, the time counts for each of them. A wait for a person or a worker does not
+    count.
     """
 
     progress: Progress = Progress.TODO
@@ -37,16 +38,20 @@ class StepWork:
     since: int | None = None
     """The beginning of the present time; None: the job does not work on the step."""
     waits: bool = False
-    """Whether the job goes on with the step when a worker claims it."""
+    """Whether the work was interrupted, and goes on when a worker claims the job."""
 
     def begin(self, at: int) -> StepWork:
         """The work on the step begins, or goes on."""
-        first, since = (at if old is None else old for old in (self.started_at, self.since))
-        begun = replace(self, progress=Progress.BEGUN, started_at=first)
-        return replace(begun, since=since, waits=False)
+        return replace(
+            self,
+            progress=Progress.BEGUN,
+            started_at=at if self.started_at is None else self.started_at,
+            since=at if self.since is None else self.since,
+            waits=False,
+        )
 
     def stop(self, at: int, *, waits: bool = False) -> StepWork:
-        """The work on the step stops."""
+        """The work on the step stops; `waits`: until a worker claims the job."""
         if self.since is None:
             return replace(self, waits=self.waits and waits)
         worked_ms = self.worked_ms + max(at - self.since, 0)
@@ -85,7 +90,8 @@ class PlanWork:
         return self
 
     def _changed(self, number: int, change: Callable[[StepWork], StepWork]) -> PlanWork:
-        """With a change of the step `number`, counted from 1, if the plan has such a step."""
+        """The work after a change of the step `number`, counted from 1. The same work if the plan
+        has no such step."""
         changed = (
             change(step) if position == number else step
             for position, step in enumerate(self.steps, 1)

@@ -1,7 +1,8 @@
 """The messages to webhooks: each has a lease of its own, so several workers send them.
 
-Receivers that hang must not delay the messages of other tenants. So a tenant has at most as many
-messages under way as slots are free: one busy tenant gets half of them, two get a third each.
+Receivers that hang must not delay the messages of other tenants. So a tenant never has more
+messages under way than there are free slots: one busy tenant gets half of all slots, and two busy
+tenants get a third each.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Courier:
             self.freed.set()
 
     async def _send(self, delivery: Delivery) -> None:
-        say = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
+        message_log = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
         try:
             webhook = await self._find_webhook(delivery)
             is_wanted = webhook is not None and webhook.accepts(delivery)
@@ -98,12 +99,13 @@ class Courier:
         except DeliveryFailed as failed:
             delay = None if failed.is_final else retry_delay_ms(delivery.tries)
             await self.store.outbox.fail(delivery, failed.reason, delay)
-            say.warning(
+            message_log.warning(
                 "webhook missed", why=failed.reason, tries=delivery.tries, dead=delay is None
             )
         else:
             await self.store.outbox.delivered(delivery)
-            say.info("webhook sent" if is_wanted else "webhook left out", tries=delivery.tries)
+            outcome = "webhook sent" if is_wanted else "webhook left out"
+            message_log.info(outcome, tries=delivery.tries)
 
     async def _find_webhook(self, delivery: Delivery) -> Webhook | None:
         """The webhook of a message; None: it was deleted. Raises DeliveryFailed if the settings of

@@ -97,10 +97,12 @@ class Beginning:
         )
 
     async def _choose_commit(self, git: Git, target: str, head: str | None) -> _Choice:
-        """The target if it has all changes of the branch; else the branch's head, if the host has
-        the branch; else the target with all changes. A rebase of a change that the branch has
-        moves all changes of the branch to the target."""
-        commit, change = tip(await self.blobs.get(self.change.bundle)), self.change
+        """Choose the target if it has all changes of the branch. Otherwise choose the branch's head
+        if the host has the branch. Otherwise choose the target, and merge all changes of the branch
+        onto it. A rebase of a change that the branch has moves all changes of the branch to the
+        target."""
+        change = self.change
+        commit = tip(await self.blobs.get(change.bundle))
         start = change.work_base
         if start != change.base and (await merge_commits(git, start, target, change.base)).is_empty:
             start = change.base  # the target has the earlier changes of the branch
