@@ -230,7 +230,7 @@ async def _write_merged(workspace: Workspace, gathered: Gathered) -> dict[str, A
     if changed or deleted:
         targets = {path: files_after[path].target for path in changed}
         links = {path: target for path, target in targets.items() if target is not None}
-        files = [path for path in changed if path not in links]
+        files = [path for path in changed if files_after[path].digest]  # no submodules
         contents = {path: await workspace.stored(files_after[path].digest) for path in files}
         kinds = {path: files_after[path].executable for path in files}
         modes = {path: kind for path, kind in kinds.items() if kind is not None}

@@ -108,8 +108,8 @@ def find_texts(base: Manifest, branches: Mapping[int, Manifest]) -> dict[str, li
     for path, old in base.items():
         versions = dict.fromkeys(files.get(path) for _, files in sorted(branches.items()))
         changes = [version for version in versions if version != old]
-        files = [version for version in changes if version and version.target is None]
-        if old.target is None and len(changes) > 1 and len(files) == len(changes):
+        files = [version for version in changes if version and version.digest]
+        if old.digest and len(changes) > 1 and len(files) == len(changes):
             candidates[path] = [old, *files]
     return candidates
 

@@ -140,7 +140,8 @@ class Artifact:
 
 class Version(NamedTuple):
     """A version of a file: the digest of its bytes, and whether it can be executed (None: the
-    default). A version of a symbolic link has a `target`, and an empty digest."""
+    default). A version of a symbolic link has a `target`, and an empty digest. A submodule has
+    an empty digest only."""
 
     digest: str
     executable: bool | None = None
@@ -248,8 +249,8 @@ class Workspace(Protocol):
         ...
 
     async def version(self, path: str) -> Version | None:
-        """The present file or link at a path, also if it is an unchanged file of the job's
-        repository; None if there is no such file or link. `stored` returns its bytes."""
+        """The present file, link or submodule at a path, also if it is an unchanged entry of the
+        job's repository; None if there is no such entry. `stored` returns the bytes of a file."""
         ...
 
     def fork(self) -> Workspace:

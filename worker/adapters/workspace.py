@@ -264,6 +264,8 @@ class ManifestWorkspace:
             target = base.links.get(path)
         if target is not None:
             return Version("", target=target)
+        if base is not None and path in base.submodules & self._submodules:
+            return Version("")
         content = await self.read(path)
         return None if content is None else Version(await self._blobs.put(content))
 

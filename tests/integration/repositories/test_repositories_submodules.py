@@ -14,6 +14,7 @@ from support.servers.git_repositories import Repository, clone_repository, creat
 from support.servers.git_server import GitServer, git_server
 
 from agents.links import missing_submodules
+from agents.parallel.merging import merge_branches
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
@@ -225,6 +226,32 @@ async def test_a_submodule_is_removed_with_its_lines_in_gitmodules(
     assert clone.git("write-tree") == job.tree_of_clone(
         "git rm -q --cached vendor/lib; sed -i 1,3d .gitmodules; rmdir vendor/lib"
     )
+
+
+@pytest.mark.parametrize("name", ["vendor/lib", "vendor/other"])
+async def test_a_parallel_step_can_remove_a_submodule(job: SubmoduleJob, name: str) -> None:
+    base = await job.load_base()
+    workspace = await ManifestWorkspace.on_commit(DirectoryBlobs(job.folder), None, base)
+    steps = [workspace.fork(), workspace.fork()]
+    modules = (await workspace.read(".gitmodules") or b"").decode()
+    sections = [part for part in modules.split("[") if part and name not in part]
+    await steps[0].apply(
+        {".gitmodules": "".join(f"[{part}" for part in sections).encode()}, frozenset({name})
+    )
+    await steps[1].apply({"app.py": b"VALUE = 2\n"})
+    paths = sorted({*steps[0].changed(), *steps[1].changed()})
+    before, *after = [
+        {path: version for path in paths if (version := await files.version(path))}
+        for files in (workspace, *steps)
+    ]
+    merged = merge_branches(before, dict(enumerate(after, 1)))
+    assert before.keys() - merged.files.keys() == {name}
+    assert not merged.conflicts
+    contents = {
+        path: await workspace.stored(version.digest) for path, version in merged.files.items()
+    }
+    await workspace.apply(contents, frozenset({name}))
+    assert name not in workspace.submodules()
 
 
 async def test_a_directory_of_the_commit_is_no_submodule_by_declaration(job: SubmoduleJob) -> None:
