@@ -18,6 +18,7 @@ from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
+from agents.checks.copied_files import without_clashes
 from agents.checks.judge import judge_work
 from agents.checks.reports import Test
 from agents.checks.tester_tests import (
@@ -113,8 +114,9 @@ def _other_language(ports: Ports) -> str:
 
 
 async def put_tests_into_project(state: State, ports: Ports, at: CallKey) -> list[ArtifactFields]:
-    """Put the tester's tests into the project of a repository in place of all other versions, so
-    that the change has the tests that are checked. Returns the written files. Journaled."""
+    """Put the tester's tests into the project of a repository in place of all other versions, and
+    of entries in their way, so that the change has the tests that are checked. Returns the written
+    files. Journaled."""
     tests = state.get("tests")
     if ports.repository is None or not tests:
         return []
@@ -124,7 +126,9 @@ async def put_tests_into_project(state: State, ports: Ports, at: CallKey) -> lis
         before = {path: await workspace.read(path) for path in tests}
         files = {path: text.encode() for path, text in tests.items()}
         written = {path: content for path, content in files.items() if content != before[path]}
-        artifacts = await workspace.apply(written)
+        present = dict.fromkeys((*workspace.list(), *workspace.links()), "")
+        in_the_way = present.keys() - without_clashes(present, written).keys()
+        artifacts = await workspace.apply(written, frozenset(in_the_way - written.keys()))
         uses = [
             of_use(
                 "write_file",

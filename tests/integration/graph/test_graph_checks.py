@@ -358,6 +358,26 @@ async def test_the_testers_tests_become_part_of_the_change(
     assert payload["verification"]["source"] != "checks"
 
 
+@pytest.mark.parametrize("path", ["tests", f"{TESTED}/a.txt"])
+async def test_the_testers_tests_replace_files_in_their_way(
+    tmp_path: Path, sandbox: Counted, path: str
+) -> None:
+    in_the_way = call("write_file", path=path, content="x\n")
+    turns = [
+        written_by_tester({"test_add.py": TEST}),
+        PLAN,
+        turn("executor", TASK, in_the_way),
+        *passing("wrote", RIGHT, 1),
+        verdict("(revision 1)", "approve", run="r1"),
+    ]
+    journey = on_repository(Journey.plan(tmp_path, turns, sandbox))
+    await journey.begin(job_fields(TASK, write_tests=True))
+    assert journey.ports.workspace.list().keys() == {"solution.py", TESTED}
+    outcome = await journey.outcome()
+    assert outcome.checks is not None
+    assert outcome.checks["passed"] is True
+
+
 async def test_a_crash_repeats_no_step_of_the_testers_tests(
     tmp_path: Path, sandbox: Counted
 ) -> None:
