@@ -70,7 +70,7 @@ attacks: install  ## try the attack suite on both backends; ARGS=--json; not as 
 screenshots: install  ## take the README's pictures of the pages, from real jobs
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
 	$(BIN)/python deploy/screenshots.py
-	FETTLE_TEST_PICTURES=docs/images $(BIN)/pytest -q -n0 tests/e2e/test_follow_ups.py -k pages
+	TEST_PICTURES=docs/images $(BIN)/pytest -q -n0 tests/e2e/test_follow_ups.py -k pages
 
 size:  ## count the files and lines of Python in each folder
 	@deploy/size.py

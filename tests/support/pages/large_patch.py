@@ -48,7 +48,7 @@ def patch_of_30_files(folder: Path) -> bytes:
 
 def pictured(page: Page, name: str) -> None:
     """Save a screenshot if the environment names a folder for screenshots."""
-    if folder := os.environ.get("FETTLE_TEST_PICTURES"):
+    if folder := os.environ.get("TEST_PICTURES"):
         page.screenshot(path=f"{folder}/{name}.png")
 
 
