@@ -134,6 +134,7 @@ class WorkerJobs:
             labels=(benchmark_label(self._record.id),),
             conversation_id=None,
             retry_of=None,
+            fork_of=None,
         )
 
     async def _verification_spec(self, request: Values, blobs: PinnedBlobs) -> JobSpec:

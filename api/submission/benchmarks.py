@@ -8,7 +8,7 @@ from decimal import Decimal
 from api.http.body import FormParts
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
-from api.submission.validation import inline_files, kept_files
+from api.submission.validation import FIELDS_OF_BENCHMARK, inline_files, kept_files
 from jobs.benchmarks import (
     IMPORTED,
     BenchmarkRefused,
@@ -18,15 +18,6 @@ from jobs.benchmarks import (
     load_laboratory,
 )
 from jobs.model.spec import JobSpec
-
-FIELDS = frozenset(
-    {
-        *("benchmark", "task", "files", "labels", "priority"),
-        *("model", "repair", "max_revisions", "record", "image", "max_steps"),
-        *("timeout_seconds", "run_seconds", "run_memory_bytes", "max_cost_usd", "max_tokens"),
-    }
-)
-"""The fields of a request for a benchmark. Exercises ask no person and have no repository."""
 
 
 def benchmark_errors(request: JobRequest, spec: JobSpec, parts: FormParts) -> list[FieldError]:
@@ -43,7 +34,7 @@ def _errors(
     terms = spec.benchmark
     assert terms is not None  # noqa: S101 - the caller has checked it
     default = JobRequest.model_construct(task="")
-    for name in sorted(request.model_fields_set - FIELDS):
+    for name in sorted(request.model_fields_set - FIELDS_OF_BENCHMARK):
         if getattr(request, name) not in (None, getattr(default, name)):
             yield FieldError(field=name, message="does not go with a benchmark: leave it out")
     if parts.bundle is not None:

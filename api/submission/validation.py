@@ -25,10 +25,34 @@ from jobs.model.spec import CASES_PATH, JobKind, JobSpec, OnExpiry
 from settings.api import ApiSettings
 
 AUTO = "auto"
-TERMS_OF_VERIFICATION = frozenset(
-    {"timeout_seconds", "run_seconds", "run_memory_bytes", "image", "checks", "revision"}
+FIELDS_OF_BENCHMARK = frozenset(
+    {
+        *("benchmark", "task", "files", "labels", "priority"),
+        *("model", "repair", "max_revisions", "record", "image", "max_steps"),
+        *("timeout_seconds", "run_seconds", "run_memory_bytes", "max_cost_usd", "max_tokens"),
+    }
 )
-"""The terms of a retry or a fork that change a verification."""
+"""The fields of a request for a benchmark. Exercises ask no person and have no repository."""
+TERMS_OF_KIND: Mapping[JobKind, tuple[frozenset[str], str]] = MappingProxyType(
+    {
+        JobKind.VERIFICATION: (
+            frozenset(
+                {
+                    *("timeout_seconds", "run_seconds", "run_memory_bytes"),
+                    "image",
+                    "checks",
+                    "revision",
+                }
+            ),
+            "a verification calls no model and has no review",
+        ),
+        JobKind.BENCHMARK: (
+            FIELDS_OF_BENCHMARK,
+            "the exercises of a benchmark ask no person and have no checks of their own",
+        ),
+    }
+)
+"""The fields of a retry or a fork that change a job of this kind, and why there are no others."""
 SETTING_OF_LIMIT: Mapping[str, str] = MappingProxyType(
     {
         "timeout_seconds": "max_timeout_seconds",
@@ -87,10 +111,10 @@ def check_retry(request: RetryRequest, spec: JobSpec, settings: ApiSettings) -> 
     """Raise RefusedRequest, a 422, if a retry may not have this spec."""
     errors = list(delivery_errors(spec, settings))
     sent = request.model_fields_set
-    if spec.kind is JobKind.VERIFICATION:
-        without_effect = sent - TERMS_OF_VERIFICATION
-        message = "a verification calls no model and has no review: leave this field out"
-        errors += [FieldError(field=name, message=message) for name in sorted(without_effect)]
+    if spec.kind in TERMS_OF_KIND:
+        fields, reason = TERMS_OF_KIND[spec.kind]
+        message = f"{reason}: leave this field out"
+        errors += [FieldError(field=name, message=message) for name in sorted(sent - fields)]
     if sent:
         requested_expiry = request.on_expiry if "on_expiry" in sent else spec.on_expiry
         errors = [*term_errors(spec, request, settings, requested_expiry), *errors]

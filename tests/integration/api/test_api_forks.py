@@ -170,6 +170,18 @@ async def test_a_derived_verification_takes_no_terms_without_an_effect(front):
     assert (spec["run_seconds"], spec["timeout_seconds"]) == (4, 5)
 
 
+async def test_a_fork_of_a_benchmark_asks_no_person(front):
+    checks = {"files": {"test_a.py": "def test_a(): pass\n"}}
+    files = {"mine.jsonl": '{"id": "f", "task": "Write f.", "tests": "import solution"}\n'}
+    fields = {"benchmark": {"set": "file"}, "files": files, "model": "groq:x"}
+    job_id = await front.submit("Measure it.", **fields)
+    for sent in ({"review": True}, {"prompt": "do it"}, {"checks": checks}):
+        answer = await front.client.post(f"/jobs/{job_id}/fork", json=sent)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, *sent)
+    fork = await forked(front, job_id, max_revisions=1)
+    assert (await front.job(fork))["spec"]["max_revisions"] == 1
+
+
 async def test_a_fork_of_a_fork_has_its_links_and_removed_files(front):
     repo = {"url": "https://git.example.org/team/app.git"}
     first = await front.submit("fix it", repo=repo)
