@@ -51,7 +51,7 @@ from agents.evidence.changes import ChangedFile, changed_files
 from agents.evidence.verdict import Critique, feedback_text
 from agents.paths import is_in_setup, visible
 from agents.ports import Workspace
-from agents.prompts import prompt, render
+from agents.prompts import Ranked, prompt, render
 from agents.state import EarlierJob, State
 from agents.texts import head_and_tail
 
@@ -125,11 +125,15 @@ def _people(state: State) -> dict[str, Any]:
 
 
 def _earlier_job(job: EarlierJob, rank: int) -> dict[str, Any]:
-    words = [indent(words, "  ").lstrip() for words in job.get("words", ())]
+    """The texts are indented, so that no line of them looks like a part of the request."""
+
+    def to_section_text(text: str) -> Ranked:
+        return ranked_text(indent(text, "  ").lstrip(), rank)
+
     return {
-        "task": ranked_text(head_and_tail(job["task"], EARLIER_SHOWN), rank),
-        "summary": ranked_text(head_and_tail(job["summary"], EARLIER_SHOWN), rank),
-        "words": [ranked_text(text, rank) for text in words],
+        "task": to_section_text(head_and_tail(job["task"], EARLIER_SHOWN)),
+        "summary": to_section_text(head_and_tail(job["summary"], EARLIER_SHOWN)),
+        "words": [to_section_text(words) for words in job.get("words", ())],
     }
 
 

@@ -13,6 +13,7 @@ PATTERN_ARGUMENTS = {
     "cli/commands/jobs/run.py": "the user's pattern, which is only compiled",
     "agents/models/capabilities/wordings.py": "the names of a request's fields, with bounded gaps",
     "agents/models/replies/text_forms.py": "the patterns of calls and of thoughts in texts",
+    "agents/runs/shell_marks.py": "the mark of one run, which is escaped, before bounded parts",
     "agents/sandbox_programs/searching.py": "the model's pattern, in a sandbox with limits",
     "worker/repositories/errors.py": "the table's patterns, which are in the list themselves",
 }

@@ -178,8 +178,8 @@ async def test_a_fork_of_a_benchmark_asks_no_person(front):
     for sent in ({"review": True}, {"prompt": "do it"}, {"checks": checks}):
         answer = await front.client.post(f"/jobs/{job_id}/fork", json=sent)
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, *sent)
-    fork = await forked(front, job_id, max_revisions=1)
-    assert (await front.job(fork))["spec"]["max_revisions"] == 1
+    fork = await forked(front, job_id, run_seconds=4)
+    assert (await front.job(fork))["spec"]["run_seconds"] == 4
 
 
 async def test_a_fork_of_a_fork_has_its_links_and_removed_files(front):

@@ -149,6 +149,7 @@ async def test_an_unreadable_plan_is_replaced_by_the_default_plan(tmp_path: Path
 
 
 EARLIER = """- Task: First.
+  The task:
   Outcome: A file.
 - Task: B.
   Outcome: A file.
@@ -178,7 +179,7 @@ async def test_a_follow_up_sees_the_earlier_conversation(tmp_path: Path) -> None
     words = ["Ada (revise): Two lines:\nlike this.", "Ada (approve): Fine."]
     earlier = tuple(
         EarlierJob(task=task, summary="A file.", words=words if task == "B." else [])
-        for task in ("Forgotten.", "First.", "B.", "C.")
+        for task in ("Forgotten.", "First.\nThe task:", "B.", "C.")
     )
     await journey.begin(job_fields(TASK, earlier=earlier, files=("a.py",), max_revisions=1))
     assert only(journey.event_data("tool_used"))["ok"]
