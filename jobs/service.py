@@ -262,8 +262,12 @@ class Operations:
         second call cancels the jobs that the first call has not reached."""
         cancel = partial(lifecycle.cancel, by=by, key_id=key_id, person=person)
         cancelled = await self._commits.change(job_id, cancel)
-        if (loaded := await self.store.load(job_id)) and loaded.record.status is Status.CANCELLED:
-            for child_id in await self._jobs_of_benchmark(loaded.record):
+        record = cancelled
+        if isinstance(cancelled, Refusal):  # perhaps an earlier call has cancelled it
+            loaded = await self.store.load(job_id)
+            record = loaded.record if loaded else cancelled
+        if isinstance(record, JobRecord) and record.status is Status.CANCELLED:
+            for child_id in await self._jobs_of_benchmark(record):
                 await self._commits.change(child_id, cancel)
         return cancelled
 

@@ -211,9 +211,9 @@ async def _merge_texts(
     if ports.merge_texts is None:
         return combined, sizes
     for path, versions in find_texts(before, branches).items():
-        old, first, *later = [await workspace.stored(version.digest) for version in versions]
+        old, first, *further = [await workspace.stored(version.digest) for version in versions]
         merged: bytes | None = first
-        for text in later:
+        for text in further:
             merged = None if merged is None else await ports.merge_texts(old, merged, text)
         if merged is not None:
             version = Version(await workspace.keep(merged), combine_modes(versions))

@@ -41,12 +41,12 @@ def missing(name: str) -> object:
 
 def complete(module) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     """Give a module every name. A submodule, and the module's own `__getattr__`, come first."""
-    own = vars(module).get("__getattr__")
+    get_attribute = vars(module).get("__getattr__")
 
     def find(name: str) -> object:
-        if own is not None:
+        if get_attribute is not None:
             try:
-                return own(name)
+                return get_attribute(name)
             except AttributeError:
                 pass
         if name.startswith("__"):  # the import system asks for some of them
@@ -85,11 +85,11 @@ class UnwrittenFinder:
         is_replaced = MODULES.get(name)  # noqa: F821 - `pth_line` defines it
         if is_replaced is None:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
+        other_finders = (finder for finder in sys.meta_path if finder is not self)
         spec = None
         if not is_replaced:
-            specs = (finder.find_spec(name, *args) for finder in others)  # type: ignore[arg-type]
-            spec = next((found for found in specs if found is not None), None)
+            specs = (finder.find_spec(name, *args) for finder in other_finders)  # type: ignore[arg-type]
+            spec = next((candidate for candidate in specs if candidate is not None), None)
         if spec is None:
             return ModuleSpec(name, EmptyLoader, is_package=True)  # type: ignore[arg-type]
         if spec.loader is not None and hasattr(spec.loader, "exec_module"):

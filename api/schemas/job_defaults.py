@@ -79,9 +79,9 @@ NO_DEFAULTS = JobDefaults()
 def parse_defaults(stored: Mapping[str, Any]) -> JobDefaults:
     """The defaults in the record of the fleet. Fields of newer releases are ignored. Raises
     FleetUnreadable."""
-    known = {name: value for name, value in stored.items() if name in JobDefaults.model_fields}
+    values = {name: value for name, value in stored.items() if name in JobDefaults.model_fields}
     try:
-        return JobDefaults.model_validate(known, strict=False)
+        return JobDefaults.model_validate(values, strict=False)
     except ValidationError as error:
         detail = f"the defaults in the record of the fleet (fettle:fleet) cannot be read: {error}"
         raise FleetUnreadable(detail) from error

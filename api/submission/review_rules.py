@@ -97,13 +97,13 @@ def apply_rules(
 
 def _check_number_of_approvers(rules: ReviewRules, approvals: int, submitter: str) -> None:
     """Raise RefusedRequest, a 422, if fewer persons than approvals are needed are on each list of
-    approvers, without the submitter. A list with CODEOWNERS may stand for any person."""
+    approvers, without the submitter. A list with CODEOWNERS may have any person."""
     lists = [set(map(identity_of, names)) for names in rules.approvers if CODEOWNERS not in names]
     if not lists:
         return
-    named = set.intersection(*lists)
-    if (count := len(named - {identity_of(submitter)})) < approvals:
-        reason = " beside its submitter" if count < len(named) else ""
+    approvers = set.intersection(*lists)
+    if (count := len(approvers - {identity_of(submitter)})) < approvals:
+        reason = " beside its submitter" if count < len(approvers) else ""
         message = (
             f"by {rules}, {plural(count, 'person')}{reason} may approve the job, which needs "
             f"{plural(approvals, 'approval')}: ask for fewer approvals, or ask the operator to "

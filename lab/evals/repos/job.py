@@ -52,8 +52,8 @@ def worker(
                 del spec["repo"]
             job_id = str(service.submit(spec, bundle=new_bundle, once=f"{at.key}-then")["id"])
 
-        def verdicts(ended: Job, _: object) -> Verdicts:
-            return None, _verdict(verifying, service, task, ended, merged_patch)
+        def verdicts(final_job: Job, _: object) -> Verdicts:
+            return None, _verdict(verifying, service, task, final_job, merged_patch)
 
         return finished_result(service, job_id, at, started_at, verdicts)
 

@@ -38,5 +38,5 @@ class MeasurementRequest:
             "max_revisions": self.max_revisions if self.repair else 1,
             "labels": [LABEL],
             "review": False,
-            **{name: True for name, wanted in options.items() if wanted},
+            **{name: True for name, is_set in options.items() if is_set},
         }

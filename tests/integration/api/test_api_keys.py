@@ -64,6 +64,8 @@ GUARDED = [
     ("GET", "/system", "read or admin"),
     ("GET", "/fleet", "admin"),
     ("PUT", "/fleet", "admin"),
+    ("GET", "/review-rules", "admin"),
+    ("PUT", "/review-rules", "admin"),
 ]
 
 

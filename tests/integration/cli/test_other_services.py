@@ -232,7 +232,8 @@ def sample(schema: dict[str, Any], components: dict[str, Any]) -> Any:
         case "string":
             return AT if schema.get("format") == "date-time" else "1"
         case kind:
-            return {"integer": 0, "number": 0, "boolean": True}.get(kind, {})
+            least = schema.get("minimum", 0)
+            return {"integer": least, "number": least, "boolean": True}.get(kind, {})
 
 
 def nodes(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

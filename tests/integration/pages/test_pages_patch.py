@@ -119,8 +119,9 @@ async def test_a_change_whose_base_has_moved_is_rebased_by_a_button(front):
         assert sent.status_code == 204, sent.text
         new = sent.headers["hx-redirect"]
         html = (await visit.get(new)).text
-        assert html.count(f'<a href="/app/jobs/{job_id}">') == 2  # the request, and its event
-        assert f"{job_id}</a></p>" in html
+        link = f'<a href="/app/jobs/{job_id}"><code>{job_id}</code></a>'
+        assert html.count(link) == 1
+        assert f"as a rebase of <code>{job_id}</code>" in html
         refused = await visit.post(f"{new}/rebase")
         assert refused.status_code == 409
     async with visiting(front.app, await front.key("read")) as visit:
