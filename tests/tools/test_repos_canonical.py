@@ -79,7 +79,7 @@ def test_every_fix_of_fettles_tasks_passes_and_no_task_passes_without_it(capsys,
     assert list(report)[-2:] == ["tasks", "passed"]
 
 
-@pytest.mark.parametrize("option", ["--parallel"])
+@pytest.mark.parametrize("option", ["--parallel", "--follow-up"])
 def test_jobs_combine_two_halves_of_a_fix(capsys, tmp_path, option):
     tasks = own_tasks(tmp_path, "slugs", "parcels")
     code, report = canonical(capsys, option, "--data", str(tasks))
