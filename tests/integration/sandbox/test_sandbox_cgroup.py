@@ -245,7 +245,8 @@ def test_only_groups_of_dead_supervisors_are_removed() -> None:
     for group in (dead, dead / "7", alive, foreign):
         group.mkdir()
     try:
-        assert cgroup_groups.leftover_groups(base) == [dead]
+        # Killed workers of other tests can have left groups, too.
+        assert set(cgroup_groups.leftover_groups(base)) & {dead, alive, foreign} == {dead}
         assert remove_groups(cgroup_groups.leftover_groups(base), time.monotonic() + 5)
         assert (dead.exists(), alive.exists(), foreign.exists()) == (False, True, True)
     finally:
