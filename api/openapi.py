@@ -15,8 +15,8 @@ from api import problems
 from api.problems import MEDIA_TYPE, ProblemDefinition
 from api.schemas.fields import RequestModel
 from api.schemas.problem import Problem
-from jobs.model import event_data, review_data, run_data
-from jobs.model.event_data import KINDS
+from jobs.model import review_data
+from jobs.model.event_data import KINDS, MODULES
 from jobs.model.field_docs import field_docs
 
 _REF = "#/components/schemas/"
@@ -208,7 +208,7 @@ def _name_kinds(components: dict[str, Any]) -> None:
 
 def _describe_fields(components: dict[str, Any]) -> None:
     """Add the docstrings of the fields of event data."""
-    for module in (run_data, event_data, review_data):
+    for module in (*MODULES, review_data):
         for name, docs in field_docs(module).items():
             properties = components.get(name, {}).get("properties", {})
             for field in docs.keys() & properties.keys():

@@ -22,7 +22,7 @@ from api.http.answers import archive, is_unchanged, untrusted_headers, without_s
 from api.openapi import BINARY, conditional, download, headers, responses
 from api.problems import RefusedRequest
 from api.schemas import patterns
-from api.schemas.job import Part
+from api.schemas.job_work import Part
 from api.services import Services, ServicesDep, find_job
 from jobs.blobs import manifest
 from jobs.blobs.directory import digest_bytes

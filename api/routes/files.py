@@ -14,7 +14,8 @@ from api.http import links
 from api.http.answers import as_json
 from api.openapi import responses
 from api.routes.downloads import Moment
-from api.schemas.job import ArtifactList, ChangedFile, ChangeList, File, FileList, Patch
+from api.schemas.files import ArtifactList, ChangedFile, ChangeList, File, FileList
+from api.schemas.job_result import Patch
 from api.services import ServicesDep, find_job
 from jobs.blobs.directory import digest_bytes
 from jobs.blobs.manifest import Manifest

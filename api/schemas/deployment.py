@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from api.schemas.fields import Label, RequestModel, ResponseModel, Time
 from api.schemas.job_defaults import JobDefaults
-from jobs.model.event_data import Usd
+from jobs.model.event_data.model_calls import Usd
 from jobs.store.outbox import MessageType
 from settings.reading.addresses import parse_destination
 from settings.webhooks import FORMAT_RULE, WebhookFormat, fits

@@ -12,7 +12,7 @@ from api.schemas import patterns
 from api.schemas.fields import Dollars, RequestModel, ResponseModel, Time
 from api.schemas.job_request import MOST_TOKENS
 from jobs.model.credentials import RESERVED, Scope
-from jobs.model.event_data import Usd
+from jobs.model.event_data.model_calls import Usd
 from jobs.model.people import identity_of
 from jobs.model.visibility import is_invisible
 

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from api.schemas.fields import RequestModel, ResponseModel, Time
 from api.schemas.patterns import MODEL
-from jobs.model.event_data import Usd
+from jobs.model.event_data.model_calls import Usd
 
 
 class OfferedModel(ResponseModel):

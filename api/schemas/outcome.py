@@ -5,8 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from api.schemas.fields import ResponseModel
-from api.schemas.job import JobSummary, Spend
-from jobs.model.event_data import EvidenceData
+from api.schemas.job import JobSummary
+from api.schemas.job_result import Spend
+from jobs.model.event_data.reviews import EvidenceData
 
 
 class CheckCounts(ResponseModel):

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.fields import RequestModel, ResponseModel, Time
-from jobs.model.event_data import EvidenceData
+from jobs.model.event_data.reviews import EvidenceData
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.review_data import ReviewPayload
 from jobs.model.visibility import has_visible_text

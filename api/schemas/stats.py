@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from api.schemas.fields import Date, ResponseModel
-from jobs.model.event_data import Usd
+from jobs.model.event_data.model_calls import Usd
 
 
 class Day(ResponseModel):

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from api.schemas.job import ChangeList, FileList, JobList
+from api.schemas.files import ChangeList, FileList
 from api.schemas.job import Job as JobModel
+from api.schemas.job import JobList
 from api.schemas.outcome import Comparison
 from cli.client.administration import Administration
 from cli.client.answers import AnswerSource

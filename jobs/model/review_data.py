@@ -6,7 +6,10 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from jobs.model.event_data import CommentData, CritiquedData, PatchData, QuestionData, VerifiedData
+from jobs.model.event_data.evidence import CritiquedData, VerifiedData
+from jobs.model.event_data.plans import QuestionData
+from jobs.model.event_data.repositories import PatchData
+from jobs.model.event_data.reviews import CommentData
 from jobs.model.review import Action
 from jobs.model.run_data import ArtifactData, CheckReportData, RunData
 

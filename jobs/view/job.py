@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from jobs.model.codec import spec_to_json
-from jobs.model.event_data import EvidenceData
+from jobs.model.event_data.reviews import EvidenceData
 from jobs.model.events import Event, events_since_restart
 from jobs.model.record import Continuation, JobRecord, Result
 from jobs.model.review import Approval, Review

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
-from jobs.model.event_data import EvidenceData
+from jobs.model.event_data.reviews import EvidenceData
 from jobs.model.review import Review, ReviewKind, is_proven
 from jobs.model.review_data import ReviewPayload
 from jobs.model.visibility import escape_invisible

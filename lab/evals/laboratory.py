@@ -30,7 +30,7 @@ from jobs.benchmarks import (
     Unfinished,
     Values,
 )
-from jobs.model.event_data import BenchmarkStartedData, ExerciseFinishedData
+from jobs.model.event_data.benchmarks import BenchmarkStartedData, ExerciseFinishedData
 from lab.evals.report import bars
 from lab.evals.report.comparing import Measured, compare
 from lab.evals.report.results import (

@@ -10,8 +10,8 @@ from typing import get_args
 
 import click
 
-from api.schemas.job import Spec
 from api.schemas.job_request import JobRequest, Terms
+from api.schemas.job_spec import Spec
 from cli.commands.jobs.lifecycle import retry_command
 from cli.commands.jobs.run import run_command
 from jobs.model.codec import dump, read_spec

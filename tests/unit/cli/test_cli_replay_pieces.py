@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.servers.tiny_service import Answer, event, job, stream
 
-from api.schemas.job import Spec
 from api.schemas.job_request import JobRequest
+from api.schemas.job_spec import Spec
 from cli.client.service import Service
 from cli.main import run
 from cli.replay.comparison import compare
