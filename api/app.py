@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI
 
 from api import openapi, refusals
 from api.http.field_errors import check_query
-from api.middleware import RequestMiddleware
+from api.middleware import ApiCors, RequestMiddleware
 from api.pages import router as pages
 from api.routes import (
     audit,
@@ -92,4 +92,12 @@ def create_app(settings: ApiSettings) -> FastAPI:
     refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
     openapi.install(app)
     app.add_middleware(RequestMiddleware)
+    if settings.cors_origins:  # the last middleware sees each answer, also that of a failure
+        app.add_middleware(
+            ApiCors,
+            allow_origins=settings.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=list(openapi.HEADERS),
+        )
     return app

@@ -1,4 +1,5 @@
-"""RequestMiddleware: a request's id, its log line, its metrics, and the last handler of errors."""
+"""RequestMiddleware: a request's id, its log line, its metrics, and the last handler of errors.
+ApiCors: permission for web pages of other origins to call the API."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import time
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -60,6 +62,15 @@ class RequestMiddleware:
                 await _failure(Request(scope), broken)(scope, receive, request.send)
             finally:
                 request.end()
+
+
+class ApiCors(CORSMiddleware):
+    """CORS without cookies, for the JSON API: the pages identify a person by a cookie."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        is_page = scope["type"] == "http" and error_pages.is_page_request(Request(scope))
+        await (self.app if is_page else super().__call__)(scope, receive, send)
 
 
 def _refused_unread(scope: Scope) -> RefusedRequest | None:

@@ -29,7 +29,7 @@ _ALWAYS = (
     problems.STORE_UNAVAILABLE,
     problems.OUTCOME_UNKNOWN,
 )
-_HEADERS = {
+HEADERS = {
     "X-Request-Id": "the request's id, as in the log",
     "Location": "the job's path",
     "Idempotency-Replayed": "`true` where the Idempotency-Key belongs to an earlier job",
@@ -39,6 +39,7 @@ _HEADERS = {
     "Retry-After": "seconds to wait before the same request",
     "WWW-Authenticate": "how to send a key",
 }
+"""The headers of answers that clients read, and their meaning."""
 _OF_STATUS = {"401": "WWW-Authenticate", "429": "Retry-After", "503": "Retry-After"}
 _BODY = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED)
 ABOUT = """
@@ -46,8 +47,9 @@ Fettle takes a coding task in plain English and hands back code that has been ru
 
 Send a task to `POST /jobs`, follow it at `GET /jobs/{id}/events` or poll `GET /jobs/{id}`, answer
 its review at `POST /jobs/{id}/review`, and read its result. Every call carries a key in
-`X-API-Key` (press **Authorize**). Every error is an `application/problem+json` (RFC
-9457). Its `retryable` is true where the same request may succeed later.
+`X-API-Key`, or as `Authorization: Bearer KEY` (press **Authorize**). Every error is an
+`application/problem+json` (RFC 9457). Its `retryable` is true where the same request may succeed
+later.
 """
 TAGS = [
     {"name": "jobs", "description": "Submit, list, read, cancel and delete jobs."},
@@ -90,7 +92,7 @@ def body_responses(*kinds: ProblemDefinition) -> dict[int | str, dict[str, Any]]
 
 def headers(*names: str) -> dict[str, Any]:
     """Headers of a response."""
-    return {name: {"description": _HEADERS[name], "schema": {"type": "string"}} for name in names}
+    return {name: {"description": HEADERS[name], "schema": {"type": "string"}} for name in names}
 
 
 def makes_job() -> dict[int | str, dict[str, Any]]:

@@ -50,7 +50,8 @@ UNAUTHORIZED = ProblemDefinition(
     401,
     "No valid API key",
     "Every call except /healthz, /readyz, /metrics and the documentation needs a key in the header "
-    "X-API-Key. This call had no key, or one that is unknown, revoked or expired.",
+    "X-API-Key, or as `Authorization: Bearer KEY`. This call had no key, two different keys, or a "
+    "key that is unknown, revoked or expired.",
 )
 FORBIDDEN = ProblemDefinition(
     "forbidden",

@@ -13,6 +13,7 @@ from settings.reading.addresses import (
     OptionalCompleteUrl,
     parse_host_names,
     parse_networks,
+    parse_origins,
 )
 from settings.reviews import ReviewSettings
 from settings.webhooks import WebhookSettings
@@ -35,6 +36,11 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         description="names by which the API is called, as in fettle.example.org or "
         "*.example.org; `*` allows any. Loopback names, and the address that a call came in at, "
         "are always allowed",
+    )
+    cors_origins: Annotated[Names, AfterValidator(parse_origins)] = Field(
+        (),
+        description="origins of web pages that may call the API from a browser, with a key, as in "
+        "https://tools.example.org,http://localhost:3000; unset: none",
     )
     forwarded_allow_ips: Annotated[Names, AfterValidator(parse_networks)] = Field(
         (),

@@ -1,15 +1,15 @@
-"""The caller of a request: the key in X-API-Key, its scopes, its rate limit."""
+"""The caller of a request: its key, the scopes of the key, its rate limit."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import structlog
 from fastapi import Depends, Request, Security
-from fastapi.security import APIKeyHeader
+from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from api import problems
 from api.http.connections import counted_address
@@ -30,11 +30,9 @@ from settings.base import DEVELOPMENT_KEY
 
 T = TypeVar("T")
 
-_header = APIKeyHeader(
-    name="X-API-Key",
-    auto_error=False,
-    description=f"A key from `fettle keys create`. Development has `{DEVELOPMENT_KEY}`.",
-)
+_ABOUT_KEYS = f"A key from `fettle keys create`. Development has `{DEVELOPMENT_KEY}`."
+_header = APIKeyHeader(name="X-API-Key", auto_error=False, description=_ABOUT_KEYS)
+_bearer = HTTPBearer(auto_error=False, description=_ABOUT_KEYS)
 
 
 def configured_key(settings: ApiSettings) -> Credential | None:
@@ -54,9 +52,11 @@ def require_scope(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     async def caller(
         request: Request,
         services: ServicesDep,
-        secret: Annotated[str | None, Security(_header)] = None,
+        key: Annotated[str | None, Security(_header)] = None,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
     ) -> Credential:
-        credential = await _authenticate(request, services, secret)
+        secrets = {secret for secret in (key, bearer and bearer.credentials) if secret}
+        credential = await _authenticate(request, services, secrets)
         await check_access(services, credential, *scopes)
         await check_query(request)
         return credential
@@ -125,12 +125,21 @@ async def keys_of_same_person(services: Services, caller: Credential) -> Mapping
     return (await services.credentials.ring()).same_person(caller)
 
 
-async def _authenticate(request: Request, services: Services, secret: str | None) -> Credential:
-    if not secret:
-        raise _unauthorized("the header X-API-Key is missing: send it with a key")
+async def _authenticate(
+    request: Request, services: Services, secrets: Collection[str]
+) -> Credential:
+    if not secrets:
+        raise _unauthorized(
+            "the request has no key: send the header X-API-Key, or Authorization: Bearer KEY"
+        )
+    if len(secrets) > 1:
+        raise _unauthorized(
+            "the headers X-API-Key and Authorization have different keys: send one of them"
+        )
+    (secret,) = secrets
     key = await try_secret(request, services, secret, find_key(services, secret))
     if key is None:
-        raise _unauthorized("the key in X-API-Key is unknown, revoked or expired")
+        raise _unauthorized("the key is unknown, revoked or expired")
     return key
 
 
@@ -177,5 +186,5 @@ async def _valid(services: Services, key: Credential | None) -> Credential | Non
 
 
 def _unauthorized(detail: str) -> RefusedRequest:
-    headers = {"WWW-Authenticate": 'ApiKey realm="fettle", header="X-API-Key"'}
-    return RefusedRequest(problems.UNAUTHORIZED, detail, headers=headers)
+    schemes = 'ApiKey realm="fettle", header="X-API-Key", Bearer realm="fettle"'
+    return RefusedRequest(problems.UNAUTHORIZED, detail, headers={"WWW-Authenticate": schemes})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
@@ -31,9 +31,9 @@ router = APIRouter(tags=["system"])
     summary="Alive?",
     responses=refusals(problems.INVALID),
 )
-async def healthz() -> Response:
+async def healthz(request: Request) -> Response:
     """The process answers. Redis and workers are not checked: see /readyz."""
-    return as_json(Health(status="alive"))
+    return as_json(Health(status="alive", version=request.app.version))
 
 
 @router.get(
@@ -43,7 +43,7 @@ async def healthz() -> Response:
     summary="Ready?",
     responses=refusals(problems.NOT_READY, problems.INVALID),
 )
-async def readyz(services: ServicesDep) -> Response:
+async def readyz(request: Request, services: ServicesDep) -> Response:
     """Redis takes writes and the artifact store keeps bytes, so jobs can be accepted, read and
     reviewed; else 503.
 
@@ -55,7 +55,7 @@ async def readyz(services: ServicesDep) -> Response:
     if missing := [fault for fault in faults if fault]:
         detail, more = "; ".join(missing), {"missing": missing}
         raise RefusedRequest(problems.NOT_READY, detail, more, {"Retry-After": "5"})
-    return as_json(Health(status="ready"))
+    return as_json(Health(status="ready", version=request.app.version))
 
 
 @router.get(

@@ -303,4 +303,5 @@ class Health(ResponseModel):
     """Whether the service is alive or ready."""
 
     status: Literal["alive", "ready"]
+    version: str = Field(description="the version of Fettle, as in 0.3.0")
     missing: list[str] = Field(default_factory=list)

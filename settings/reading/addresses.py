@@ -253,6 +253,20 @@ def parse_host_names(items: tuple[str, ...]) -> tuple[str, ...]:
     return items
 
 
+def parse_origins(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Origins of web pages, in the form in which browsers send them. Raises AddressError."""
+    for item in items:
+        parts = _split(item, ("https", "http"))
+        _host(parts)
+        is_origin = "@" not in item and item == f"{parts.scheme}://{parts.netloc}".lower()
+        if not is_origin or _port(parts) == {"https": 443, "http": 80}[parts.scheme]:
+            raise AddressError(
+                "an origin has a scheme and a host in lower case, a port unless it is the default "
+                "port, and no path, as in https://tools.example.org or http://localhost:3000"
+            )
+    return items
+
+
 def _listed_host(text: str, schemes: Collection[str]) -> str:
     scheme, separator, host = text.rpartition("://")
     if separator and scheme.lower() not in schemes:

@@ -97,6 +97,26 @@ async def test_without_a_valid_key_every_route_is_a_401(redis_url, tmp_path, sec
             assert "X-API-Key" in answer.headers["www-authenticate"]
 
 
+async def test_a_key_can_be_a_bearer_token(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path, wrong_key_limit="1/minute")) as front:
+        key, other_key = [await front.key("read", name=name) for name in ("ada", "bob")]
+
+        async def status(x_api_key: str | None, authorization: str) -> int:
+            async with client_of(front.app, x_api_key) as client:
+                answer = await client.get("/jobs", headers={"Authorization": authorization})
+                return answer.status_code
+
+        assert await status(None, f"Bearer {key}") == 200
+        assert await status(key, f"bearer {key}") == 200
+        assert await status(key, "Basic dTpw") == 200, "a proxy may have its own use of the header"
+        assert await status(None, f"Basic {key}") == 401
+        assert await status(key, f"Bearer {other_key}") == 401
+        assert await status(key, "Bearer fettle_wrong") == 401, "it is not looked up"
+        assert await status(None, "Bearer fettle_wrong") == 401
+        assert await status(None, "Bearer fettle_guess") == 429
+        assert await status(None, f"Bearer {key}") == 200, "it was valid before"
+
+
 @pytest.mark.parametrize("scope", sorted({scope for _, _, scope in GUARDED}))
 async def test_without_its_scope_every_route_is_a_403(front, scope):
     other_scopes = {"submit", "read", "review", "admin"} - set(scope.split(" or "))

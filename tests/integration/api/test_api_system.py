@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -28,9 +29,13 @@ async def test_alive_and_ready_need_no_worker_and_no_key(front):
     time.
     """
     async with client_of(front.app, None) as nobody:
-        assert (await nobody.get("/healthz")).json()["status"] == "alive"
+        assert (await nobody.get("/healthz")).json() == {
+            "status": "alive",
+            "version": version("fettle"),
+            "missing": [],
+        }
         ready = await nobody.get("/readyz")
-        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "missing": []})
+        assert (ready.status_code, ready.json()["status"]) == (200, "ready")
         assert "\nfettle_workers 0.0\n" in (await nobody.get("/metrics")).text
     assert (await front.client.get("/system")).json()["workers"] == []
     await front.submit("accepted all the same")
@@ -181,6 +186,9 @@ async def test_the_schema_describes_every_route_its_body_and_its_problems(front)
     for ref in re.findall(r'"#/components/schemas/(\w+)"', str(schema).replace("'", '"')):
         assert ref in defined
     assert schema["components"]["securitySchemes"]["APIKeyHeader"]["name"] == "X-API-Key"
+    assert schema["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    either = [{"APIKeyHeader": []}, {"HTTPBearer": []}]
+    assert schema["paths"]["/jobs"]["get"]["security"] == either
     for path, methods in schema["paths"].items():
         for operation in methods.values():
             assert operation["summary"]

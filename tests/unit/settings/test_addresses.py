@@ -262,6 +262,12 @@ def test_an_address_that_paths_are_added_to_has_no_options(
         ("setup_hosts", ["pypi.org"], ["a b"]),
         ("deliver_hosts", ["github.com=github"], ["u:p@github.com=github", "x"]),
         ("allowed_hosts", ["*", "*.x", "fettle.x", "::1"], ["https://fettle.x", "d\u00fc.x"]),
+        (
+            "cors_origins",
+            ["", "https://x.example", "http://localhost:3000,http://[::1]:8080"],
+            ["*", "null", "x.example", "https://X.example", "https://x.example/"]
+            + [f"https://{host}" for host in ("u@x.y", "x.y:443", "*.example", "x.y?a=b")],
+        ),
         ("host", ["0.0.0.0", "::", "localhost"], ["http://0.0.0.0", "1.2.3.4:80"]),
         ("worker_metrics_host", ["0.0.0.0"], ["*"]),
         (
