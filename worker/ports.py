@@ -16,7 +16,6 @@ from jobs.model.record import RESTART, JobRecord
 from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH
 from jobs.store.blob_index import PinnedBlobs
-from jobs.transitions.reviews import list_earlier_authors
 from jobs.view.change import change_to_continue
 from worker.adapters.live_runs import JobOutputs
 from worker.adapters.models import models_of, with_routed_models
@@ -130,13 +129,10 @@ class PortsBuilder:
         bundles = filter(None, (change.bundle, change.upload))
         # the earlier job may be removed first
         self.writer.keep_blobs([*(entry.digest for entry in files), *bundles])
-        continues = start.continues
-        if continues is not None and earlier is not None:
-            continues = replace(continues, authors=list_earlier_authors(earlier))
         self.writer.batch.workspace = start.workspace
-        self.writer.batch.continues = continues
+        self.writer.batch.continues = start.continues
         await self.writer.send()  # from here on the commit is chosen, even if the branch moves
-        return replace(record, workspace=start.workspace, continues=continues)
+        return replace(record, workspace=start.workspace, continues=start.continues)
 
     async def workspace(self, earlier: str | None = None) -> ManifestWorkspace:
         """The files of the job after its last finished call."""

@@ -232,8 +232,6 @@ class Continuation:
     """Whether the first files differ from the commit by the earlier change."""
     conflicts: tuple[str, ...] = ()
     """Git's messages about the conflicts that the merge left in the files."""
-    authors: tuple[Signer, ...] = ()
-    """The authors of the earlier changes. If `merged`, they are authors of the job's change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +316,7 @@ class JobRecord:
     """The passes of the executor, counted when the job pauses and when it ends."""
     authors: tuple[Signer, ...] = ()
     """Further authors of the work: the authors of the earlier jobs of its conversation and of the
-    jobs that it retries, and the persons with edits that have run. See
+    jobs that it retries, rebases or forks, and the persons with edits that have run. See
     `jobs.transitions.reviews`."""
     once: str = ""
     """The Idempotency-Key of the request. It names this job until the job is removed."""

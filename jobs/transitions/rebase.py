@@ -17,7 +17,7 @@ from jobs.model.record import JobRecord
 from jobs.model.spec import EarlierChange, JobSpec, Repo
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal, Submitter
-from jobs.transitions.reviews import list_earlier_authors
+from jobs.transitions.reviews import list_authors
 from jobs.view.change import change_to_continue
 
 
@@ -45,7 +45,7 @@ def rebase_as_new_job(
         questions=False,
         questions_expire_seconds=None,
     )
-    authors = list_earlier_authors(parent)
+    authors = list_authors(parent)
     return lifecycle.submit(
         job_id, parent.tenant, spec, now, authors=authors, rebase_of=parent.id, **submitter
     )

@@ -2,9 +2,9 @@
 
 If a Review needs two approvals (four eyes), or a rule of the operator applies to it
 (`jobs.transitions.review_rules`), each person has one vote, and the authors have none.
-The authors are the persons who submitted the job or a job that it retries, and the persons who
-edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot be
-delegated to the critic. A person can take back their vote while another vote is missing. Every
+The authors are the persons who submitted the job or an earlier job of its work, and the persons
+who edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot
+be delegated to the critic. A person can take back their vote while another vote is missing. Every
 other answer closes the Review at once.
 
 An approval against the evidence (`jobs.view.verdict`) has to be an override with a remark.
@@ -211,14 +211,12 @@ def vote_refusal(
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
     count = approvals_needed(record, review)
     remedy = {1: "another person has", 2: "two others have"}.get(count, f"{count} others have")
-    merged = (
-        f"submitted or edited an earlier change that is a part of this one: {remedy} to approve"
+    contributed = (
+        f"submitted an earlier job of this work or edited the code: {remedy} to approve it"
     )
-    edited = f"submitted an earlier try or edited the code: {remedy} to approve it"
     for code, signers, deed in (
         ("own_approval", (_submitter(record),), f"submitted this job: {remedy} to approve it"),
-        ("own_approval", record.authors, edited),
-        ("own_approval", _merged_authors(record), merged),
+        ("own_approval", record.authors, contributed),
         ("voted_already", _voters(review), _VOTED),
     ):
         for signer in signers:
@@ -245,20 +243,7 @@ def _subject(name: str, signer: Signer, reason: str) -> str:
 
 def list_authors(record: JobRecord) -> tuple[Signer, ...]:
     """The authors of the work, each once."""
-    signers = (_submitter(record), *record.authors, *_merged_authors(record))
-    return tuple(dict.fromkeys(signers))
-
-
-def list_earlier_authors(record: JobRecord) -> tuple[Signer, ...]:
-    """The authors of the work and of all earlier changes that it continues, each once."""
-    earlier = record.continues.authors if record.continues else ()
-    return tuple(dict.fromkeys((*list_authors(record), *earlier)))
-
-
-def _merged_authors(record: JobRecord) -> tuple[Signer, ...]:
-    """The authors of an earlier change that is a part of the job's change."""
-    start = record.continues
-    return start.authors if start is not None and start.merged else ()
+    return tuple(dict.fromkeys((_submitter(record), *record.authors)))
 
 
 def _submitter(record: JobRecord) -> Signer:

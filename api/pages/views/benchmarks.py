@@ -13,18 +13,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.http.body import NO_PARTS, read_form
 from api.pages.format.benchmark_plot import plots_of
-from api.pages.forms import FORM_TOKEN, as_request
+from api.pages.job_form import RefusedForm, submit_form
 from api.pages.rendering import go_to, render_page, render_page_in_thread
 from api.pages.views.deployment import offered_models
-from api.pages.visitor import Author, Reader, Submitter, Visitor, check_origin, check_token
+from api.pages.visitor import Author, Reader, Submitter, Visitor
 from api.problems import RefusedRequest
 from api.routes import jobs as jobs_api
 from api.schemas.benchmark import BenchmarkRequest
-from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep, find_job
-from api.submission import new_jobs
 from jobs.benchmarks import (
     REPORT_FILE,
     RESULTS_FILE,
@@ -60,26 +57,13 @@ async def history(
 @router.post("")
 async def start(request: Request, services: ServicesDep, visitor: Author) -> Response:
     """Start a benchmark, and go to its page. A 422 shows the errors above the form."""
-    settings = services.settings
-    check_origin(request)
-    parts = NO_PARTS
-    async with services.uploads.turn(visitor.credential.id):
-        try:
-            parts = await read_form(request, settings, settings.max_body_bytes)
-            check_token(request, visitor, parts.fields.get(FORM_TOKEN, ""))
-            job = as_request(JobRequest, _job_values(parts.fields))
-            size = len(job.model_dump_json())
-            job, spec = await new_jobs.check(services, visitor.credential, job, size, parts)
-            submitted = await new_jobs.submit(
-                services, visitor.credential, job, spec, request.scope["request_id"], parts=parts
-            )
-        except RefusedRequest as refused:
-            if refused.kind is problems.FORBIDDEN:
-                raise
-            errors = [_error_text(error) for error in refused.more.get("errors", ())]
-            return await _render_history(
-                services, visitor, 1, parts.fields, errors or [refused.detail]
-            )
+    try:
+        submitted = await submit_form(request, services, visitor, _job_values)
+    except RefusedForm as form:
+        errors = [_error_text(error) for error in form.refused.more.get("errors", ())]
+        return await _render_history(
+            services, visitor, 1, form.texts, errors or [form.refused.detail]
+        )
     return go_to(request, f"/app/benchmarks/{submitted.record.id}")
 
 

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.http.body import NO_PARTS, read_form
 from api.listing import JobFilters, read_page
 from api.pages.format import words
-from api.pages.forms import FORM_TOKEN, as_request, split_labels
+from api.pages.forms import split_labels
+from api.pages.job_form import RefusedForm, submit_form
 from api.pages.rendering import go_to, render_page
 from api.pages.views.deployment import offered_models
-from api.pages.visitor import Author, Visitor, check_origin, check_token
+from api.pages.visitor import Author, Visitor
 from api.problems import RefusedRequest
 from api.quantities import typed_duration
 from api.schemas import patterns
@@ -134,31 +134,16 @@ async def _recent_repositories(services: Services, visitor: Visitor) -> Mapping[
 @router.post("/new")
 async def submit(request: Request, services: ServicesDep, visitor: Author) -> Response:
     """Submit the job; a 422 shows each error at its field."""
-    settings = services.settings
-    check_origin(request)
-    parts = NO_PARTS
-    async with services.uploads.turn(visitor.credential.id):
-        try:
-            parts = await read_form(request, settings, settings.max_body_bytes)
-            check_token(request, visitor, parts.fields.get(FORM_TOKEN, ""))
-            job = as_request(JobRequest, _job_values(parts.fields))
-            size = len(job.model_dump_json())
-            job, spec = await new_jobs.check(services, visitor.credential, job, size, parts)
-        except RefusedRequest as refused:
-            if refused.kind in (problems.FORBIDDEN, problems.NOT_FOUND):
-                raise
-            errors, general = _describe_errors(refused)
-            if "hx-request" not in request.headers:
-                follows = parts.fields.get("conversation_id")
-                return await _render_form(
-                    services, visitor, parts.fields, follows, None, errors, general
-                )
-            values = {"errors": errors, "general": general, "fields": _FIELDS}
-            headers = {**refused.headers, "HX-Reswap": "none"}
-            return render_page("new_wrong.html", visitor, status=422, headers=headers, **values)
-        submitted = await new_jobs.submit(
-            services, visitor.credential, job, spec, request.scope["request_id"], parts=parts
-        )
+    try:
+        submitted = await submit_form(request, services, visitor, _job_values)
+    except RefusedForm as form:
+        errors, general = _describe_errors(form.refused)
+        if "hx-request" not in request.headers:
+            follows = form.texts.get("conversation_id")
+            return await _render_form(services, visitor, form.texts, follows, None, errors, general)
+        values = {"errors": errors, "general": general, "fields": _FIELDS}
+        headers = {**form.refused.headers, "HX-Reswap": "none"}
+        return render_page("new_wrong.html", visitor, status=422, headers=headers, **values)
     return go_to(request, f"/app/jobs/{submitted.record.id}")
 
 

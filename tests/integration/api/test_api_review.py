@@ -7,14 +7,16 @@ import contextlib
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from support.pages.api_front import RESULT, done, settings_for, started
 
 from jobs.model.credentials import FIRST_ID
-from jobs.model.record import Reason, Result
+from jobs.model.record import PatchRef, Reason, Result
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
+from jobs.store import Writes
 
 EVERY = ("submit", "read", "review", "admin")
 
@@ -357,18 +359,38 @@ async def test_the_authors_of_earlier_jobs_of_a_conversation_cannot_approve_a_fo
         assert (await approve(dan, third))[0] == 202
 
 
-async def test_an_editor_of_the_job_before_cannot_approve_its_follow_up(front):
+@pytest.mark.parametrize("way", ["follow_up", "rebase", "retry", "fork"])
+async def test_no_author_of_earlier_work_can_approve_work_that_continues_it(front, way):
+    """`bob` edits the earlier work after `carol` has submitted the follow-up."""
+    operations = front.services.operations
     async with people(front, "ada", "bob", "carol", "dan") as (ada, bob, carol, dan):
-        first = await front.paused(by=ada)
-        follow_up = {"review": True, "approvals": 2, "conversation_id": first}
+        terms = {"approvals": 2, "repo": {"url": "https://git.example.org/team/app.git"}}
+        first = await front.paused(by=ada, **terms)
+        follow_up = {**terms, "review": True, "conversation_id": first}
         second = await front.submit(by=carol, **follow_up)
-        refusal = await front.services.operations.claim(second, "worker-1")
+        refusal = await operations.claim(second, "worker-1")
         assert refusal.code == "waits_in_line"
         edit = {"action": "edit", "code": "print(1)"}
         assert (await bob.post(f"/jobs/{first}/review", json=edit)).status_code == 202
-        done(await front.services.operations.succeed(await front.claim(first), RESULT, "done"))
+        lease = await front.claim(first)
+        patch = PatchRef("a" * 64, 1, 1, 1, 1, "c" * 40)
+        result = replace(RESULT, patch=patch, bundle="b" * 64)
+        if way == "rebase":
+            bundle = await front.services.blobs.put(b"bundle")
+            await front.services.store.write(first, lease.epoch, Writes(blobs=[bundle]))
+            result = replace(result, bundle=bundle)
+        done(
+            await operations.fail(lease, Reason.DELIVERY, "no branch", result)
+            if way == "retry"
+            else await operations.succeed(lease, result, "done")
+        )
+        if way != "follow_up":
+            await front.client.post(f"/jobs/{second}/cancel")
+            answer = await carol.post(f"/jobs/{first}/{way}")
+            assert answer.status_code == 202, answer.text
+            second = answer.json()["id"]
         opened = Review("r2", ReviewKind.REVIEW, {"unproven": None}, 1)
-        done(await front.services.operations.pause(await front.claim(second), opened))
+        done(await operations.pause(await front.claim(second), opened))
         for client in (ada, bob, carol):
             assert (await approve(client, second))[:2] == (403, "own-approval")
         assert (await approve(dan, second))[0] == 202

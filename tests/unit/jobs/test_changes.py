@@ -7,13 +7,10 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import RESULT, queued
 
-from jobs.model.credentials import Signer
 from jobs.model.record import Continuation, JobRecord, PatchRef, Push, Status
-from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import EarlierChange, Repo
 from jobs.transitions.lifecycle import Refusal
 from jobs.transitions.rebase import rebase_as_new_job
-from jobs.transitions.reviews import list_authors, list_earlier_authors, vote_refusal
 from jobs.view.change import change_to_continue
 
 URL = "https://git.example.org/app"
@@ -68,19 +65,3 @@ def test_a_rebase_continues_only_a_branch_that_its_parent_continued(start, branc
     spec = change.after.spec
     assert (spec.repo, spec.rebase and spec.rebase.branch) == (Repo(URL, "dev"), branch)
     assert change.after.continues is None
-
-
-def test_the_authors_of_a_merged_change_do_not_approve_the_follow_up():
-    bob = Signer("bob", "k2")
-    review = Review("r", ReviewKind.REVIEW, {"answer": "", "verdict": None})
-    for start, is_refused in ((ON_MAIN, True), (ON_BRANCH, False)):
-        record = replace(ended(), continues=replace(start, authors=(bob,)))
-        record = replace(record, review=review, spec=replace(record.spec, review=True, approvals=2))
-        refusal = vote_refusal(record, review, "bob", dict.fromkeys(bob.identity_keys, ""))
-        assert bool(refusal) == is_refused
-        assert refusal is None or "earlier change that is a part of this one" in refusal.detail
-        assert (bob in list_authors(record)) == is_refused
-        assert bob in list_earlier_authors(record)
-        change = rebase_as_new_job(replace(record, review=None), "j2", 5, by="ann")
-        assert not isinstance(change, Refusal)
-        assert bob in change.after.authors

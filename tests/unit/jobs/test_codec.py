@@ -13,8 +13,9 @@ from support.jobs.job_examples import queued
 from support.jobs.job_strategies import events, records, times
 
 from jobs.model.codec import dump, event_body, pack_event, read_event, read_record, record_fields
-from jobs.model.record import JobRecord, Lease, Result
-from jobs.model.spec import CheckSpec, Deliver, JobSpec, Repo, ReviewRules
+from jobs.model.credentials import Signer
+from jobs.model.record import Continuation, JobRecord, Lease, Result
+from jobs.model.spec import CheckSpec, Deliver, EarlierChange, JobSpec, Repo, ReviewRules
 
 
 @given(records)
@@ -64,6 +65,15 @@ def test_a_record_of_an_older_release_has_no_repository_no_patch_and_no_earlier_
     del state["result"]["patch"], state["result"]["bundle"], state["result"]["delivery"]
     del fields["continues"]
     assert read_record({**fields, "state": json.dumps(state)}) == record
+
+
+def test_the_authors_in_a_stored_start_are_ignored():
+    """Records of an earlier state of this release have them. The record has the same authors."""
+    start = Continuation(EarlierChange("j0", "b" * 64, "c" * 40), "w" * 64, "d" * 40, "d" * 40)
+    record = replace(queued(), continues=start, authors=(Signer("ada", "k1"),))
+    fields = record_fields(record, new=True)
+    stored_start = {**json.loads(fields["continues"]), "authors": [{"name": "ada", "key_id": "k1"}]}
+    assert read_record({**fields, "continues": json.dumps(stored_start)}) == record
 
 
 def test_a_stored_spec_has_no_defaults():
