@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help service install sandbox-extra lock demo up check format test test-all test-packages faults attacks screenshots size clean
+.PHONY: help service install sandbox-extra lock types demo up check format test test-all test-packages faults attacks screenshots size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +19,9 @@ sandbox-extra: install  ## make .venv/sandbox-extra: more packages for the code 
 
 lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the newest versions
 	deploy/lock.sh $(ARGS)
+
+types:  ## write fettle/types.py, the types of the Python client, from the API's schemas
+	@$(BIN)/python deploy/client_types.py
 
 demo: service  ## run five jobs through the whole service, and show them
 	@$(BIN)/fettle demo

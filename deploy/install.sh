@@ -34,7 +34,8 @@ print(int(sys.version_info >= (3, 11)), sys.version.split()[0], os.path.realpath
 # The stamp has the interpreter and the folder in its first line, then the checksum of each installed
 # file. If the first line differs, all environments are made anew; otherwise only changed files are installed.
 base="$python ${version%.*} $PWD"
-files=(requirements/installer.lock requirements/service.lock pyproject.toml requirements/sandbox.lock)
+files=(requirements/installer.lock requirements/service.lock fettle/pyproject.toml pyproject.toml)
+files+=(requirements/sandbox.lock)
 for option in "$@"; do
     files+=("requirements/$option.lock")
     [ "$option" != dev ] || files+=(lab/pyproject.toml)
@@ -101,7 +102,7 @@ install_file() {
             --require-hashes --no-deps --requirement "$1" ||
             fail "pip could not install uv (see above). Is the package index reachable? Then run it again."
         ;;
-    pyproject.toml | lab/pyproject.toml)
+    pyproject.toml | */pyproject.toml)
         install_into "$venv" --no-deps --no-build-isolation --editable "$(dirname "$1")"
         ;;
     requirements/sandbox*.lock)

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Writes requirements/*.lock from pyproject.toml: all packages with their hashes, for every Python from
 # 3.11 on. Locked packages keep their versions; `deploy/lock.sh --upgrade` takes the newest versions.
+# fettle-client is in this repository (fettle/): only its dependencies are locked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=${UV:-.venv/bin/uv}
 upgrade=${1:-}
 compile() {
     "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-        --no-annotate --no-header ${upgrade:+"$upgrade"} "$@"
+        --no-annotate --no-header --no-emit-package fettle-client ${upgrade:+"$upgrade"} "$@"
 }
 mkdir -p requirements
 compile pyproject.toml --output-file requirements/base.lock

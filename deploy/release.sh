@@ -19,7 +19,7 @@ pip() {
 }
 pip install --require-hashes --no-deps --requirement "$source/requirements/build.lock"
 cp -r "$source" "$scratch/source" # a build writes into its source, which may belong to another user
-pip wheel --no-deps --no-build-isolation --wheel-dir "$scratch/dist" "$scratch/source"
+pip wheel --no-deps --no-build-isolation --wheel-dir "$scratch/dist" "$scratch/source" "$scratch/source/fettle"
 
 umask 022
 mkdir -p "$release"

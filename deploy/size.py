@@ -2,7 +2,7 @@
 """`make size`: files, lines and the median file of each folder of Python.
 
 It adds them up for the product, the laboratory and the tests. The exercises and repositories of
-`lab/evals` are data: jobs work on them.
+`lab/evals` are data: jobs work on them. A program writes the generated files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from pathlib import Path
 from statistics import median
 
 DATA = ("lab/evals/exercises/", "lab/evals/repositories/")
-TOTALS = {"tests": "= tests", "lab": "= laboratory", "lab's data": "= data"}
+GENERATED = ("fettle/types.py", "fettle/_sync/")
+TOTALS = {
+    "tests": "= tests",
+    "lab": "= laboratory",
+    "lab's data": "= data",
+    "generated": "= generated",
+}
 """The sums, by folder. Other folders belong to the product."""
 
 
@@ -24,6 +30,8 @@ def main() -> None:
     for name in listed.stdout.split():
         lines = Path(name).read_text().count("\n")
         folder = "lab's data" if name.startswith(DATA) else name.partition("/")[0]
+        if name.startswith(GENERATED):
+            folder = "generated"
         for key in (folder, TOTALS.get(folder, "= product")):
             lengths[key].append(lines)
     print(f"{'':12} {'files':>6} {'lines':>7} {'median':>7}")

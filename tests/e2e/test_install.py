@@ -104,7 +104,7 @@ def test_uv_uses_the_private_index_of_pip(recorded_uv, tmp_path, monkeypatch):
     done = install("", recorded_uv)
     assert done.returncode == 0, done.stderr
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert len(calls) == 3
+    assert len(calls) == 4
     for call in calls:
         assert "--default-index https://index.example/simple" in call
         assert "--index https://a.example/simple --index https://b.example/simple" in call
@@ -115,11 +115,12 @@ def test_uv_uses_the_private_index_of_pip(recorded_uv, tmp_path, monkeypatch):
 def test_the_demo_installs_no_test_tools_and_the_tests_add_them(recorded_uv, tmp_path):
     assert install("", recorded_uv).returncode == 0
     assert set(installed_locks(recorded_uv)) == {
-        "installer.lock", "service.lock", "pyproject.toml", "sandbox.lock"
-    }  # fmt: skip
+        *("installer.lock", "service.lock", "sandbox.lock"),
+        *("fettle/pyproject.toml", "pyproject.toml"),
+    }
     assert install("", recorded_uv, "dev").returncode == 0
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert len(calls) == 5
+    assert len(calls) == 6
     assert "--requirement requirements/dev.lock" in calls[-2]
     assert "--editable lab" in calls[-1]
     again = install("", recorded_uv, "dev")

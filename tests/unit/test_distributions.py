@@ -1,9 +1,13 @@
-"""The product and the laboratory are two distributions (ADR 90)."""
+"""The product, its client and the laboratory are three distributions (ADR 90)."""
 
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
 import tomllib
+import zipfile
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from cli import command_line
 
 TOP = Path(__file__).resolve().parents[2]
 PRODUCT = tomllib.loads((TOP / "pyproject.toml").read_text())
+CLIENT = tomllib.loads((TOP / "fettle" / "pyproject.toml").read_text())
 LABORATORY = tomllib.loads((TOP / "lab" / "pyproject.toml").read_text())
 
 
@@ -49,10 +54,23 @@ def test_the_images_have_all_modules_that_their_part_of_the_laboratory_imports()
     ]
 
 
-def test_both_have_the_same_version():
+def test_all_have_the_same_version():
     version = PRODUCT["project"]["version"]
-    assert LABORATORY["project"]["version"] == version
+    assert LABORATORY["project"]["version"] == CLIENT["project"]["version"] == version
     assert LABORATORY["project"]["dependencies"] == [f"fettle=={version}"]
+    assert f"fettle-client=={version}" in PRODUCT["project"]["dependencies"]
+
+
+def test_the_client_depends_on_few_libraries_and_has_its_types(tmp_path):
+    """A program that uses the client installs no part of the service."""
+    names = {re.split("[^a-z-]", line)[0] for line in CLIENT["project"]["dependencies"]}
+    assert names == {"httpx", "httpx-sse", "pydantic"}
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", tmp_path, TOP / "fettle"], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    files = zipfile.ZipFile(wheel).namelist()
+    assert {"fettle/__init__.py", "fettle/types.py", "fettle/py.typed"} <= set(files)
+    assert all(name.startswith(("fettle/", "fettle_client-")) for name in files)
 
 
 def test_the_laboratory_registers_the_commands_that_the_command_line_describes():

@@ -30,4 +30,4 @@ def test_the_page_names_every_package() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     folders = {row[0].strip("`/") for row in table_after(PAGE, "## Packages")}
-    assert folders == {*packages, "lab", "deploy"}
+    assert folders == {*packages, "fettle", "lab", "deploy"}
