@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api import problems
 from api.http import hosts
 from api.http.answers import restore_head, serve_head_as_get
+from api.http.long_poll import WAITED
 from api.metrics import Metrics
 from api.pages import error_pages
 from api.problems import RefusedRequest, problem_response
@@ -125,8 +126,9 @@ class _Request:
             headers["X-Request-Id"] = self.id
             for name, value in _ALWAYS.items():
                 headers.setdefault(name, value)
+            waited_seconds = self._scope.get(WAITED, 0.0)  # a wait is no latency
             self._metrics().count_response(
-                self._scope["method"], self._route(), self.status, self._seconds()
+                self._scope["method"], self._route(), self.status, self._seconds() - waited_seconds
             )
         await self._send(message)
 

@@ -120,6 +120,18 @@ async def find_holder(services: Services, key_id: str, stamp: str) -> Credential
     return key if hmac.compare_digest(stamp, stamp_of(services.settings, key)) else None
 
 
+async def is_still_valid(services: Services, caller: Credential) -> bool:
+    """Whether the key of a request that takes longer is still valid."""
+    stamp = stamp_of(services.settings, caller)
+    return await find_holder(services, caller.id, stamp) is not None
+
+
+async def check_still_valid(services: Services, caller: Credential) -> None:
+    """Raise RefusedRequest, a 401, if the key is not valid any more."""
+    if not await is_still_valid(services, caller):
+        raise _unauthorized("the key was revoked or has expired")
+
+
 async def keys_of_same_person(services: Services, caller: Credential) -> Mapping[str, str]:
     """The identity keys of all keys that count as the caller's person: see `KeyRing`."""
     return (await services.credentials.ring()).same_person(caller)

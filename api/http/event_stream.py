@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from fastapi import Request, Response
@@ -24,6 +24,7 @@ from jobs.model.codec import dump
 from jobs.model.events import Event
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 RECHECK_SECONDS = 2.0
 """The longest time that an open stream still sends data after its key was revoked. Documented in
@@ -87,15 +88,20 @@ async def next_events(
 ) -> Sequence[Event]:
     """Wait for events above the number `after`. Returns no events if none arrived within `seconds`,
     or if the server stops."""
-    waiting = asyncio.ensure_future(services.store.wait_events(job_id, after, seconds))
-    closing = asyncio.ensure_future(services.closing.wait())
+    events = services.store.wait_events(job_id, after, seconds)
+    return await first_of(events, services.closing.wait()) or ()
+
+
+async def first_of(work: Awaitable[T], stop: Awaitable[object]) -> T | None:
+    """The result of `work`; None if `stop` has a result before. The other is cancelled."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop)
     try:
-        await asyncio.wait((waiting, closing), return_when=asyncio.FIRST_COMPLETED)
-        return waiting.result() if waiting.done() else ()
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
     finally:
-        closing.cancel()
-        waiting.cancel()
-        await asyncio.gather(waiting, closing, return_exceptions=True)
+        working.cancel()
+        stopping.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 Tokens = Mapping[str, Any]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import format_sse_event
 
 from api import problems
-from api.auth.caller import Reader, find_holder, stamp_of
+from api.auth.caller import Reader, is_still_valid
 from api.http.event_stream import (
     HEARTBEAT,
     next_events,
@@ -91,15 +92,10 @@ async def events(
     if loaded.record.status.final and not await services.store.events(job_id, start, limit=1):
         return Response(status_code=204)  # an EventSource does not connect again after it
     services.streams.check(caller.id)
-
-    async def has_access() -> bool:
-        return (
-            await find_holder(services, caller.id, stamp_of(services.settings, caller)) is not None
-        )
-
     chunks = _follow(services, job_id, start)
     if tokens:
         chunks = with_tokens(services, job_id, chunks)
+    has_access = partial(is_still_valid, services, caller)
     return stream_response(request, services, caller.id, chunks, has_access)
 
 

@@ -25,6 +25,7 @@ from api.http.body import (
     read_json,
     read_optional_json,
 )
+from api.http.long_poll import MAX_WAIT_SECONDS, wait_for_pause
 from api.listing import JobFilters, list_jobs, read_page
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
@@ -160,11 +161,27 @@ async def listing(
     operation_id="read_job",
     response_model=Job,
     summary="Read a job",
-    responses=responses(problems.NOT_FOUND),
+    responses=responses(problems.NOT_FOUND, problems.TOO_MANY_STREAMS, problems.STREAMS_BUSY),
 )
-async def read(job_id: str, services: ServicesDep, caller: Reader) -> Response:
-    """The whole job: plan, runs, critiques, the open review, result, cost, times."""
+async def read(
+    job_id: str,
+    request: Request,
+    services: ServicesDep,
+    caller: Reader,
+    wait: Annotated[
+        float,
+        Query(ge=0, le=MAX_WAIT_SECONDS, description="seconds to wait until the job pauses"),
+    ] = 0,
+) -> Response:
+    """The whole job: plan, runs, critiques, the open review, result, cost, times.
+
+    With `wait`, the answer comes when the job has ended or waits for a person (`awaiting_review`):
+    at once if it does so already. If the time ends before, the answer has the present state of the
+    job: send the request again. A wait counts as an open event stream of the key.
+    """
     loaded = await find_job(services, caller, job_id)
+    if wait:
+        loaded = await wait_for_pause(request, services, caller, job_id, wait)
     return await job_answer(services, loaded.record, loaded.now)
 
 

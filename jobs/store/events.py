@@ -74,6 +74,10 @@ class EventLog(Clock):
                 break
         return events
 
+    async def count_events(self, job_id: str) -> int:
+        """The number of the newest event; 0 without events."""
+        return int(await await_redis(self.redis.llen(JobKeys(job_id).events)))
+
     async def _read_piece(self, job_id: str, after: int, limit: int) -> Sequence[Event]:
         stored: Sequence[bytes] = await await_redis(
             self.redis.lrange(JobKeys(job_id).events, after, after + limit - 1)
