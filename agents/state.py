@@ -62,6 +62,9 @@ class JobFields(TypedDict):
     task: str
     steps: list[str]
     """The caller's own plan; empty if the planner makes the plan."""
+    steps_after: NotRequired[list[list[int] | None]]
+    """For each of `steps` the numbers of the steps that it needs; None: all earlier steps. Empty:
+    it is not known."""
     max_revisions: int
     on_exhausted: str
     """`accept` or `fail`: how a job without an approval ends after its last revision."""

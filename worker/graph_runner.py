@@ -264,6 +264,7 @@ def _job_input(
     return job_fields(
         task=spec.task,
         steps=spec.steps,
+        steps_after=spec.steps_after,
         max_revisions=spec.max_revisions if spec.repair else 1,
         on_exhausted=spec.on_exhausted.value,
         earlier=earlier,

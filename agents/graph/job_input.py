@@ -17,6 +17,7 @@ def job_fields(
     task: str,
     *,
     steps: Iterable[str] = (),
+    steps_after: Iterable[Iterable[int] | None] = (),
     max_revisions: int = 3,
     on_exhausted: Literal["accept", "fail"] = "fail",
     earlier: Iterable[EarlierJob] = (),
@@ -38,6 +39,7 @@ def job_fields(
     return JobFields(
         task=task,
         steps=list(steps),
+        steps_after=[None if after is None else list(after) for after in steps_after],
         max_revisions=max_revisions,
         on_exhausted=on_exhausted,
         earlier=list(earlier)[-MOST_EARLIER:],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from agents.calls.structured_call import ask_role
 from agents.checks.reports import criteria_for_prompt
 from agents.parallel.branches import emit_started
 from agents.parallel.waves import Waves, waves
-from agents.ports import Event
+from agents.ports import Bounds, Event
 from agents.prompts import described, render, task_prompt
 from agents.state import State
 
@@ -118,8 +119,10 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> PlanResult:
     job, ports = state["job"], runtime.context
     parallel = job.get("parallel", False)
     if job["steps"]:
-        no_waves = Waves(reason="it is not known which of your own steps are independent")
-        return PlanResult(list(job["steps"]), "caller", waves=no_waves if parallel else None)
+        own_waves = Waves(reason="it is not known which of your own steps are independent")
+        if after := job.get("steps_after"):
+            own_waves = _choose_waves(after, ports.bounds)
+        return PlanResult(list(job["steps"]), "caller", waves=own_waves if parallel else None)
     if not ports.bounds.use_planner:
         no_waves = Waves(reason="the plan is the default one")
         return PlanResult(list(DEFAULT_PLAN), "default", waves=no_waves if parallel else None)
@@ -136,14 +139,19 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> PlanResult:
     plan = answer.value
     if plan.one_by_one or plan.only_answer:
         waves_of_plan = Waves(reason=NO_PARTS)
-    elif ports.bounds.pause_each_run:
-        waves_of_plan = Waves(reason="a person is asked after every run")
-    elif not ports.bounds.allow_repair:
-        waves_of_plan = Waves(reason="the work ends with the first code that has run")
     else:
-        waves_of_plan = waves([step.after for step in plan.steps], ports.bounds.max_parallel_steps)
+        waves_of_plan = _choose_waves([step.after for step in plan.steps], ports.bounds)
     steps = [step.does for step in plan.steps]
     return _as_planned(plan, steps, waves_of_plan)
+
+
+def _choose_waves(after: Sequence[Sequence[int] | None], bounds: Bounds) -> Waves:
+    """The waves of a plan, whose step n needs the steps `after[n - 1]`."""
+    if bounds.pause_each_run:
+        return Waves(reason="a person is asked after every run")
+    if not bounds.allow_repair:
+        return Waves(reason="the work ends with the first code that has run")
+    return waves(after, bounds.max_parallel_steps)
 
 
 def _as_planned(

@@ -19,11 +19,11 @@ from api.schemas.fields import (
     RequestModel,
     Verify,
 )
+from api.schemas.steps import Steps
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 from settings.review_policy import LONGEST_REVIEW_SECONDS
 
 Labels = Annotated[list[Label], Field(max_length=20)]
-Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 TASK_CHARACTERS = 20_000
 LEAST_RUN_MEMORY = 64 * 1024 * 1024
@@ -213,8 +213,11 @@ class JobRequest(Terms):
         pattern=patterns.SOME_TEXT,
         description="the task in plain English",
     )
-    steps: list[Step] = Field(
-        default_factory=list, max_length=20, description="your own plan, in place of the planner's"
+    steps: Steps = Field(
+        default_factory=list,
+        description="your own plan, in place of the planner's: at most 20 texts, or {text, after}. "
+        "With `parallel`, steps that do not need each other run at the same time; else the steps "
+        "run in the order of the list",
     )
     files: dict[str, InputFile] = Field(
         default_factory=dict,
@@ -288,7 +291,7 @@ class JobRequest(Terms):
     parallel: bool = Field(
         False,
         description="run independent steps of the plan in parallel; their files are merged, and "
-        "the executor resolves conflicts",
+        "the executor resolves conflicts. Steps of your own plan need `after`",
     )
 
     benchmark: BenchmarkRequest | None = Field(

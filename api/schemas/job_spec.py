@@ -61,6 +61,11 @@ class Spec(ResponseModel):
     review: bool = Field(description="whether a person is asked before the critic decides")
     model: str | None = Field(description="null: the worker's default")
     steps: list[str] = Field(description="the caller's plan; empty: the planner makes it")
+    steps_after: list[list[int] | None] = Field(
+        default_factory=list,
+        description="for each of these steps the numbers (from 1) of the steps that it needs; "
+        "null: all earlier steps. Empty: the caller named none",
+    )
     max_revisions: int = Field(description="the most passes executor -> critic")
     on_exhausted: OnExhausted = Field(description="how a job without approval ends")
     timeout_seconds: int = Field(description="limit of the running time")

@@ -18,6 +18,7 @@ from api.schemas.checks import VerificationRequest
 from api.schemas.fields import RequestModel
 from api.schemas.job_defaults import NO_DEFAULTS, JobDefaults
 from api.schemas.job_request import ForkRequest, JobRequest, RetryRequest, Terms
+from api.schemas.steps import order_of, texts_of
 from jobs.budgets import Cap, make_cap
 from jobs.model.record import JobRecord
 from jobs.model.spec import (
@@ -53,7 +54,8 @@ def new_spec(
     deliver = request.deliver
     expires = request.questions_expire_seconds or settings.questions_expire_seconds
     values |= {
-        "steps": tuple(request.steps),
+        "steps": texts_of(request.steps),
+        "steps_after": order_of(request.steps),
         "verify": tuple(request.verify),
         "labels": _labels_of(request, defaults),
         "deliver": Deliver(deliver.branch, deliver.pull_request) if deliver else None,
@@ -98,7 +100,7 @@ def fork_spec(
         fork_of=earlier.id,
         rebase=None if request.revision else earlier.spec.rebase,
     )
-    return replace(spec, task=request.prompt, steps=()) if request.prompt else spec
+    return replace(spec, task=request.prompt, steps=(), steps_after=()) if request.prompt else spec
 
 
 def rebase_spec(earlier: JobSpec, settings: ApiSettings) -> JobSpec:

@@ -92,6 +92,9 @@ class JobSpec:
     """`provider:model`. None: the worker's default."""
     steps: tuple[str, ...] = ()
     """The caller's plan. Empty: the planner makes a plan."""
+    steps_after: tuple[tuple[int, ...] | None, ...] = ()
+    """For each of `steps` the numbers (from 1) of the earlier steps that it needs. None: all
+    earlier steps. Empty: the caller named none."""
     workspace: str | None = None
     """The digest of the manifest of the files that came with the request. None: no files."""
     conversation_id: str | None = None

@@ -42,6 +42,7 @@ def rebase_as_new_job(
         conversation_id=parent.conversation_id,
         retry_of=None,
         steps=(),
+        steps_after=(),
         questions=False,
         questions_expire_seconds=None,
     )

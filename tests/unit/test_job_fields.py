@@ -19,6 +19,7 @@ from jobs.model.spec import JobSpec
 from jobs.view.job import render_spec
 
 MADE_BY_THE_SERVICE = {
+    "steps_after",  # of `steps`
     "workspace",
     "retry_of",
     "fork_of",

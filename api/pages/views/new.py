@@ -22,6 +22,7 @@ from api.problems import RefusedRequest
 from api.quantities import typed_duration
 from api.schemas import patterns
 from api.schemas.job_request import JobRequest
+from api.schemas.steps import parse_step
 from api.services import Services, ServicesDep
 from api.submission import new_jobs
 from api.submission.follow_ups import find_newest_job
@@ -52,6 +53,7 @@ OTHERS = ("labels", "steps", "files", "checks", "repo", "deliver")
 """Fields with their own format in the form."""
 LEFT_OUT = {
     "workspace": "it is made from the files",
+    "steps_after": "a line of the plan has it",
     "conversation_id": "a hidden field of a follow-up",
     "retry_of": "a button on the page of a job that has ended",
     "rebase": "a button on the page of a job whose branch has moved",
@@ -177,7 +179,8 @@ def _job_values(texts: Mapping[str, str]) -> dict[str, Any]:
     if other_model := texts.get("other_model", "").strip():
         values["model"] = other_model
     values["labels"] = split_labels(texts.get("labels", ""))
-    values["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
+    lines = map(str.strip, texts.get("steps", "").splitlines())
+    values["steps"] = [parse_step(line) for line in lines if line]
     if checks := texts.get("checks", "").strip():
         values["checks"] = {"files": {CHECKS_FILE: checks.replace("\r\n", "\n") + "\n"}}
     repo = {"url": texts.get("repo", "").strip(), "ref": texts.get("ref", "").strip()}

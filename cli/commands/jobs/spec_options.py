@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from api.schemas.steps import parse_step
 from cli.parameters import Duration, Size
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -136,7 +137,15 @@ WORK: tuple[Option, ...] = (
         help="The conversation that this job follows up. It has the repository of this "
         "conversation; --repo DIR sends the present state of a repository that was sent.",
     ),
-    click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan."),
+    click.option(
+        "--step",
+        "steps",
+        metavar="TEXT",
+        type=parse_step,
+        multiple=True,
+        help="A step of your own plan. 'after 1,2: TEXT' names the earlier steps that it needs, "
+        "'after none: TEXT' none, for --parallel.",
+    ),
     click.option("--label", "labels", metavar="WORD", multiple=True, help="A label to find it by."),
     click.option("--priority", type=click.Choice(["high", "normal", "low"])),
     click.option(

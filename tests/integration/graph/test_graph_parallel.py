@@ -33,6 +33,7 @@ from support.graph.parallel_job import (
     step,
 )
 
+from agents.graph.job_input import job_fields
 from agents.ports import Bounds
 
 DONE = [
@@ -220,6 +221,23 @@ async def test_a_planner_may_report_that_no_parts_are_independent(tmp_path: Path
     assert data["note"] == f"the steps are taken one after the other: {reason}"
     assert (data["waves"], journey.event_data("step_started")) == ([], [])
     assert len(journey.event_data("model_called")) == 4  # plan, run, answer, verdict
+
+
+async def test_the_callers_own_steps_run_in_parallel_if_they_name_the_steps_that_they_need(
+    tmp_path: Path,
+) -> None:
+    steps = ["Write count.py.", "Write draw.py.", "Join them."]
+    job = job_fields(TASK, parallel=True, steps=steps, steps_after=[None, [], [1, 2]])
+    journey = Journey.plan(tmp_path, TURNS[1:], MeetingSandbox(ANSWERS))
+    await journey.begin(job)
+    planned = only(journey.event_data("planned"))
+    assert (planned["source"], planned["waves"]) == ("caller", [[1, 2]])
+    assert (await journey.outcome()).approved_by == "critic"
+    in_order = Journey.plan(tmp_path / "in_order", DONE, PlannedSandbox(ANSWERS))
+    await in_order.begin(job_fields(TASK, steps=steps, steps_after=[None, [], [1, 2]]))
+    assert "waves" not in only(in_order.event_data("planned"))
+    assert in_order.event_data("step_started") == []
+    assert (await in_order.outcome()).approved_by == "critic"
 
 
 async def test_the_joining_pass_sees_the_files_of_the_branches_once(tmp_path: Path) -> None:
