@@ -7,20 +7,30 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from jobs.counting import count_change, count_passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.model.record import JobRecord, Status
+from jobs.model.spec import JobKind
 from jobs.store import ConversationEntry, LeaseRef, Loaded
 from jobs.store.outbox import deliveries_of
 from jobs.store.redis_store import RedisStore
+from jobs.transitions import lifecycle
 from jobs.transitions.change import Change, Refusal
 
 MAX_TRIES = 20
+MAX_UNFINISHED = 1_000
+"""More jobs than a benchmark has unfinished."""
 UNKNOWN = Refusal("unknown", "there is no such job")
 
 Decide = Callable[[JobRecord, int], Change | Refusal]
 """Makes the change, from the record and Redis' time in ms."""
+
+
+def benchmark_label(benchmark_id: str) -> str:
+    """The label of the jobs of a benchmark."""
+    return f"benchmark={benchmark_id}"
 
 
 class Commits:
@@ -64,6 +74,9 @@ class Commits:
             if await self.store.commit(loaded.record, decision, entry=new_entry, first=first):
                 if send_hints:
                     await self.send_hints(decision.after)
+                if decision.after.status is Status.FAILED:
+                    cancel = partial(lifecycle.cancel, by=f"benchmark {job_id}")
+                    await self.end_exercises(decision.after, cancel)
                 return decision.after
             if first and (wait := await self.refuse_out_of_line(loaded.record)):
                 return wait
@@ -95,6 +108,26 @@ class Commits:
                 loaded = await self.store.load(head) if head else None
                 if loaded is not None and loaded.record.status is Status.QUEUED:
                     self.hint(loaded.record)
+
+    async def end_exercises(self, benchmark: JobRecord, cancel: Decide) -> None:
+        """Cancel the unfinished jobs of a benchmark that has ended, after which no job is added. A
+        job of another kind has none."""
+        if benchmark.spec.kind is not JobKind.BENCHMARK:
+            return
+        pages = [
+            await self.store.page(
+                benchmark.tenant,
+                limit=MAX_UNFINISHED,
+                offset=0,
+                status=status,
+                kind=kind,
+                label=benchmark_label(benchmark.id),
+            )
+            for kind in (JobKind.EXERCISE, JobKind.VERIFICATION)
+            for status in (Status.QUEUED, Status.RUNNING, Status.AWAITING_REVIEW)
+        ]
+        for exercise in (record for page in pages for record in page.records):
+            await self.change(exercise.id, cancel)
 
     async def _add_counts(self, before: JobRecord, change: Change) -> Change:
         """Add the counts. The counts of a job's end are made of all its events."""

@@ -28,21 +28,13 @@ from jobs.model.record import (
     new_job_id,
 )
 from jobs.model.review import Decision, Review
-from jobs.model.spec import JobKind, JobSpec
+from jobs.model.spec import JobSpec
 from jobs.store import ENTRIES_KEPT, ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
 from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
 from jobs.transitions import lifecycle, rebase, retry
 from jobs.transitions.lifecycle import Change, Policy, Refusal, Submitter
 from jobs.transitions.reviews import assign, list_authors
-
-MAX_UNFINISHED = 1_000
-"""More jobs than a benchmark has unfinished."""
-
-
-def benchmark_label(benchmark_id: str) -> str:
-    """The label of the jobs of a benchmark."""
-    return f"benchmark={benchmark_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,27 +259,8 @@ class Operations:
             loaded = await self.store.load(job_id)
             record = loaded.record if loaded else cancelled
         if isinstance(record, JobRecord) and record.status is Status.CANCELLED:
-            for child_id in await self._jobs_of_benchmark(record):
-                await self._commits.change(child_id, cancel)
+            await self._commits.end_exercises(record, cancel)
         return cancelled
-
-    async def _jobs_of_benchmark(self, record: JobRecord) -> list[str]:
-        """The unfinished jobs of a benchmark. No job is added once it is cancelled."""
-        if record.spec.kind is not JobKind.BENCHMARK:
-            return []
-        pages = [
-            await self.store.page(
-                record.tenant,
-                limit=MAX_UNFINISHED,
-                offset=0,
-                status=status,
-                kind=kind,
-                label=benchmark_label(record.id),
-            )
-            for kind in (JobKind.EXERCISE, JobKind.VERIFICATION)
-            for status in (Status.QUEUED, Status.RUNNING, Status.AWAITING_REVIEW)
-        ]
-        return [child.id for page in pages for child in page.records]
 
     async def relabel(
         self, job_id: str, change: Callable[[Sequence[str]], Sequence[str]], actor: Actor

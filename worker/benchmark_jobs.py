@@ -15,10 +15,11 @@ from jobs.benchmarks import BenchmarkRefused, NotStarted, Unfinished, Values, kn
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import FileEntry, normalize_path
+from jobs.commits import benchmark_label
 from jobs.model.events import Event
 from jobs.model.record import JobRecord
 from jobs.model.spec import CheckSpec, JobKind, JobSpec
-from jobs.service import Operations, Submission, benchmark_label
+from jobs.service import Operations, Submission
 from jobs.store import Idempotency, LeaseRef
 from jobs.store.blob_index import PinnedBlobs
 from jobs.view.job import render_cost, render_job

@@ -19,7 +19,7 @@ from api.services import Services
 from api.submission.job_spec import INHERITED_FIELDS
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord, is_job_id
-from jobs.model.spec import Repo, repository_name
+from jobs.model.spec import JobKind, Repo, repository_name
 
 NEW_CONVERSATION = "leave out `conversation_id` to begin a conversation"
 
@@ -29,10 +29,13 @@ async def add_inherited_values(
 ) -> JobRequest:
     """The request, with the repository, the setup, the image and the delivery of the newest job of
     its conversation if the request does not set them. Raises RefusedRequest: 404 for an unknown
-    conversation, 422 for another repository."""
+    conversation, 422 for a benchmark or another repository."""
     if request.conversation_id is None:
         return request
     newest = await find_newest_job(services, caller, request.conversation_id)
+    if newest.spec.kind is JobKind.BENCHMARK:
+        message = f"job {newest.id} is a benchmark, and leaves no work to continue: "
+        _refuse("conversation_id", message + NEW_CONVERSATION)
     unset_names = INHERITED_FIELDS - request.model_fields_set
     inherited = {name: getattr(newest.spec, name) for name in unset_names}
     values = {name: value for name, value in inherited.items() if value is not None}

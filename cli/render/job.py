@@ -177,7 +177,7 @@ def next_parts(job: Job, url: str) -> Iterator[Part]:
         yield Line("files", f"`fettle show {job['id']} --save DIR` saves them")
     if job["status"] in ("failed", "cancelled"):
         yield Line("try again", f"`fettle retry {job['id']}` continues it as a new job")
-    elif job["spec"].get("kind") != "verification":
+    elif job["spec"].get("kind") not in ("verification", "benchmark"):
         command = f'fettle run --conversation {job["conversation_id"]} "..."'
         yield Line("follow up", f"`{command}` {_start_of_follow_up(job)}")
 

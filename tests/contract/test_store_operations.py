@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
 
+from jobs.commits import benchmark_label
 from jobs.errors import Contended, StaleEpoch
 from jobs.model.events import NewEvent
-from jobs.model.record import Continuation, Reason, Status
+from jobs.model.record import Continuation, Reason, Status, Wait
 from jobs.model.review import Action
 from jobs.model.review_digest import digest_review
-from jobs.model.spec import EarlierChange, JobSpec, Priority
+from jobs.model.spec import EarlierChange, JobKind, JobSpec, Priority
 from jobs.service import UNKNOWN, Submission
 from jobs.store import Existing, Idempotency, LeaseRef, Writes
 from jobs.transitions import retry
@@ -49,6 +50,29 @@ async def test_a_job_from_its_submission_through_a_review_to_its_result(service)
         "started",
         "succeeded",
     ]
+
+
+@pytest.mark.parametrize("way", ["fails", "loses its workers"])
+async def test_the_exercises_of_a_benchmark_that_fails_are_cancelled(service, way):
+    benchmark = await service.running(kind=JobKind.BENCHMARK)
+    labels = (benchmark_label(benchmark.id),)
+    waiting = await service.submit(kind=JobKind.EXERCISE, labels=labels)
+    running = await service.running(kind=JobKind.VERIFICATION, labels=labels)
+    ended = await service.running(kind=JobKind.EXERCISE, labels=labels)
+    job(await service.operations.succeed(lease_of(ended), RESULT))
+    other = await service.submit(kind=JobKind.EXERCISE, labels=(benchmark_label("0" * 20),))
+    lease = lease_of(benchmark)
+    if way == "fails":
+        job(await service.operations.fail(lease, Reason.INTERNAL, "no set"))
+    else:
+        wait = Wait("storage", "it does not answer")
+        job(await service.operations.retry(lease, Reason.STORAGE, wait, most_retries=0))
+    assert (await service.record(benchmark.id)).status is Status.FAILED
+    records = [await service.record(each.id) for each in (waiting, running, ended, other)]
+    cancelled = Status.CANCELLED
+    assert [each.status for each in records] == [cancelled, cancelled, "succeeded", "queued"]
+    (*_, event) = await service.store.events(waiting.id)
+    assert event.data["by"] == f"benchmark {benchmark.id}"
 
 
 async def test_the_same_key_and_body_give_the_same_job(service):

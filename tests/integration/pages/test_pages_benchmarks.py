@@ -63,6 +63,15 @@ async def measured(front: Front, model: str, *passed: bool, ends: bool = True) -
     return job_id
 
 
+async def test_a_benchmark_cannot_be_followed_up(front: Front) -> None:
+    job_id = await measured(front, "groq:m", True, True)
+    request = {"task": "And now?", "conversation_id": job_id}
+    answer = await front.client.post("/jobs", json=request)
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["field"]) == (422, "conversation_id")
+    assert f"job {job_id} is a benchmark, and leaves no work to continue" in error["message"]
+
+
 async def test_history_report_and_comparison(front: Front, visit: Visit) -> None:
     first = await measured(front, "groq:old", True, False)
     second = await measured(front, "groq:new", True, True)
