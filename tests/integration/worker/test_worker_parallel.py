@@ -141,10 +141,14 @@ def change_in_parallel(request: Request) -> Turn:
     return Reply(tool_calls=CHANGES[sender]) if request.replies_so_far == 0 else Reply("Done.")
 
 
-def test_parallel_steps_change_different_lines_of_a_file_of_a_repository(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_plan", [False, True], ids=["planner's", "caller's"])
+def test_parallel_steps_change_different_lines_of_a_file_of_a_repository(
+    tmp_path: Path, *, own_plan: bool
+) -> None:
+    steps = [{"text": step["does"], "after": step["after"]} for step in STEPS if own_plan]
     with delivering(tmp_path, "git") as scene, ProviderServer(change_in_parallel) as server:
         scene.worker(groq_base_url=server.groq_url)
-        job_id = scene.submit(parallel=True, deliver={"branch": True})
+        job_id = scene.submit(parallel=True, deliver={"branch": True}, steps=steps)
         job = scene.job(job_id)
         patch = scene.service.patch(job_id).decode()
     branch = f"fettle/{job_id}"
