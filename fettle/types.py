@@ -2232,6 +2232,9 @@ class Spec(Model):
     """null: the worker's default"""
     steps: list[str]
     """the caller's plan; empty: the planner makes it"""
+    steps_after: list[list[int] | None] | None = None
+    """for each of these steps the numbers (from 1) of the steps that it needs; null: all earlier
+    steps. Empty: the caller named none"""
     max_revisions: int
     """the most passes executor -> critic"""
     on_exhausted: OnExhausted
@@ -3439,6 +3442,15 @@ class ForkRequest(TypedDict):
     """acceptance tests, in place of the original's"""
 
 
+class OrderedStep(TypedDict):
+    """A step of your own plan, with the steps that it needs."""
+
+    text: str
+    after: NotRequired[list[int] | None]
+    """the numbers (from 1) of the earlier steps that it needs; empty: none. Else it needs all
+    earlier steps"""
+
+
 class KeptFile(TypedDict):
     """Bytes that the service has already, because a job of your tenant has them."""
 
@@ -3506,8 +3518,10 @@ class JobOptions(TypedDict):
     repository's own files suggest one"""
     review: NotRequired[bool]
     """ask a person before the critic decides"""
-    steps: NotRequired[list[str]]
-    """your own plan, in place of the planner's"""
+    steps: NotRequired[list[str | OrderedStep]]
+    """your own plan, in place of the planner's: at most 20 texts, or {text, after}. With
+    `parallel`, steps that do not need each other run at the same time; else the steps run in the
+    order of the list"""
     repo: NotRequired[RepoRequest | None]
     """the git repository that the work starts from; `files` lie over it, and the result is a
     patch"""
@@ -3550,7 +3564,7 @@ class JobOptions(TypedDict):
     (`FETTLE_QUESTIONS_EXPIRE_SECONDS`), or never"""
     parallel: NotRequired[bool]
     """run independent steps of the plan in parallel; their files are merged, and the executor
-    resolves conflicts"""
+    resolves conflicts. Steps of your own plan need `after`"""
     benchmark: NotRequired[dict[str, Any] | None]
     """measure the model by a set of exercises, each of which is a job with the other terms of
     this request. The task is the benchmark's title"""
