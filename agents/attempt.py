@@ -19,6 +19,7 @@ from agents.ports.environment import SandboxEnvironment
 from agents.ports.network import Pages
 from agents.ports.repository import RepositoryFacts
 from agents.ports.spending import Budget
+from agents.ports.tool_servers import ToolServers
 from agents.redaction import Redaction
 from agents.spending.pricing import Prices
 from sandbox.protocol import Limits, Sandbox
@@ -136,6 +137,8 @@ class Ports:
     prices: Prices = field(default_factory=Prices)
     pages: Pages | None = None
     """Used by the tool `fetch`. None if the operator does not allow it."""
+    tool_servers: ToolServers | None = None
+    """The operator's MCP servers; None if there are none."""
     repository: RepositoryFacts | None = None
     """The facts of the job's repository; None if it has no repository."""
     checks: Checks | None = None

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from settings.base import FettleSettings, Names
 from settings.reading.addresses import parse_hosts
+from settings.reading.tool_servers import ToolServers
 from settings.sandbox import MIB
 
 
@@ -32,3 +33,9 @@ class ToolSettings(FettleSettings):
     )
     fetch_bytes: int = Field(2 * MIB, gt=0, description="largest page")
     fetch_seconds: float = Field(15.0, gt=0, description="time for a page, redirects included")
+    mcp_servers: ToolServers = Field(
+        (),
+        description="MCP servers whose tools executors get, by name, as a JSON object: "
+        '`{"docs": {"command": ["python", "-m", "docs_server"], "tools": ["search"]}}`, or with '
+        "`url` and `token_file`; see [how](how-to/give-mcp-servers-to-jobs.md)",
+    )

@@ -32,6 +32,7 @@ from worker.adapters.rate_limit import RedisRateLimit
 from worker.adapters.recordings import Recordings, redaction
 from worker.adapters.sandbox import Bounded, Sandboxes, watch_pool
 from worker.adapters.tokens import LiveTokens
+from worker.adapters.tool_servers import McpServers, open_servers
 from worker.adapters.tools import tools
 from worker.checkpoints import RedisSaver
 from worker.delivery.push import DeliveryHosts
@@ -74,6 +75,7 @@ class ToolParts:
     bodies: Sequence[Body]
     pages: Pages | None
     """None: the tool `fetch` does not exist."""
+    servers: McpServers | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,11 @@ def build_context(
     blobs = open_blobs(settings.blobs_dir, settings.bucket())
     models = _model_parts(settings, store, patience, figures)
     sandbox, sandboxes = _sandboxes(settings, repositories, figures)
-    tool_parts = ToolParts(tools(settings), page_client(settings))
+    tool_parts = ToolParts(
+        tools(settings),
+        page_client(settings),
+        open_servers(settings.mcp_servers, sandbox, limits(settings)),
+    )
     return WorkerContext(
         store=store,
         readiness=WorkerReadiness(

@@ -143,7 +143,7 @@ class Engine:
         )
         context = build_context(settings, store, self._figures)
         opened.push_async_callback(context.close)
-        readiness = context.readiness
+        readiness, servers = context.readiness, context.tools.servers
         await readiness.try_now()
         facts = announcement(settings)
         slots = JobSlots(self._worker_id, operations, context, settings.concurrency)
@@ -159,6 +159,7 @@ class Engine:
                 **readiness.facts(),
                 **fleet.facts(),
                 "model_servers": context.models.pool.facts(),
+                "tool_servers": servers.facts() if servers else {},
             },
             drain=_stop_this_process,
             accepted=self._health.record_heartbeat,
@@ -177,6 +178,7 @@ class Engine:
             stop_cancelled(store, slots),
             answer_forever(store, context),
             context.models.pool.learn_contexts_forever(),
+            *([servers.list_forever()] if servers else []),
             audit.run_forever(store),
             self._run_periodic_work(fleet, store, operations, leases, context),
         )

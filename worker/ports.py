@@ -62,6 +62,8 @@ class PortsBuilder:
         sandboxes = context.runs.sandboxes
         environment = await sandboxes.environment(spec.image)
         await self._emit_missing(workspace)
+        if (servers := context.tools.servers) is not None:
+            await servers.wait()
         setup = await self._install(workspace)
         models = models_of(context.models.pool, spec, context.models.chains)
         ports = Ports(
@@ -86,6 +88,7 @@ class PortsBuilder:
                 review=spec.review,
             ),
             pages=context.tools.pages,
+            tool_servers=servers,
             checks=await self._checks(),
             redaction=context.files.recordings.of(record),
             merge_texts=context.files.repositories.merge_texts,

@@ -69,6 +69,9 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         if any(not offered(name, ports) for name in _tool_names(request)):
             tools = [tool for tool in request.tools if offered(_tool_name(tool), ports)]
             request = request.override(tools=tools)
+        if ports.tool_servers is not None:
+            more = [tool.for_model() for tool in ports.tool_servers.tools.values()]
+            request = request.override(tools=[*request.tools, *more])
         request = request.override(system_message=SystemMessage(_system_prompt(request, ports)))
         state = cast("dict[str, Any]", request.state)
         if (closing := _closing_message(request.messages, state, ports)) is not None:
@@ -89,6 +92,7 @@ def _system_prompt(request: ModelRequest[Ports], ports: Ports) -> str:
         memory=ports.limits.memory_bytes // MIB,
         steps=ports.bounds.steps,
         tools=_tool_names(request),
+        servers=any(isinstance(tool, dict) for tool in request.tools),
     )
 
 
@@ -97,7 +101,7 @@ def _tool_names(request: ModelRequest[Ports]) -> list[str]:
 
 
 def _tool_name(tool: BaseTool | dict[str, Any]) -> str:
-    return str(tool["name"]) if isinstance(tool, dict) else tool.name
+    return str(tool["function"]["name"]) if isinstance(tool, dict) else tool.name
 
 
 def _closing_message(

@@ -20,6 +20,7 @@ from agents.ports import CallKey, Event, Finished
 from agents.prompts import render
 from agents.repair.feedback import after_run, taken_over
 from agents.tools.call import argument_problem, refused
+from agents.tools.server_tools import call_server
 from agents.tools.trace import of_use
 
 TOOL_CALL_OFFSET = 10
@@ -87,7 +88,7 @@ async def _answer(request: ToolCallRequest, handler: CallHandler) -> ToolMessage
     if problem := _argument_problem(request):
         return refused(call, problem)
     try:
-        answer = await handler(request)
+        answer = await _make_call(request, handler)
     except ToolRefused as error:
         return refused(call, str(error))
     assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool answers with a Command
@@ -96,6 +97,16 @@ async def _answer(request: ToolCallRequest, handler: CallHandler) -> ToolMessage
     elif not answer.artifact["data"].get("ok", True):
         answer.status = "error"
     return answer
+
+
+async def _make_call(request: ToolCallRequest, handler: CallHandler) -> ToolMessage | Command[Any]:
+    """Call a tool, or pass the call on to the server of the tool."""
+    ports, call = cast("Ports", request.runtime.context), request.tool_call
+    servers = ports.tool_servers
+    if servers is None or call["name"] not in servers.names:
+        return await handler(request)
+    text, trace = await call_server(servers, call["name"], call["args"], ports)
+    return ToolMessage(text, name=call["name"], tool_call_id=call["id"], artifact=trace)
 
 
 def _argument_problem(request: ToolCallRequest) -> str | None:

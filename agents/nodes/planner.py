@@ -179,6 +179,7 @@ def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
         most=MAX_STEPS,
         environment=described(ports.environment),
         fetch=ports.pages is not None,
+        servers=ports.tool_servers.names if ports.tool_servers else [],
         parallel=state["job"].get("parallel", False),
         repository=ports.repository is not None,
     )

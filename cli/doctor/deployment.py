@@ -204,8 +204,13 @@ def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     if len(tools) == 1:
         yield Finding("tools", Rating.NOTE, tools[0])
     elif tools:
-        advice = "give all workers the same FETTLE_TOOLS and FETTLE_FETCH_..."
+        advice = "give all workers the same FETTLE_TOOLS, FETTLE_FETCH_... and FETTLE_MCP_SERVERS"
         yield Finding("tools", Rating.WARN, f"workers differ: {'; '.join(tools)}", advice)
+    for worker in workers:
+        for name, fault in worker.get("tool_servers", {}).items():
+            if fault is not None:
+                text = f"tools of {name} are left out at {worker['id']}: {fault}"
+                yield Finding("tools", Rating.WARN, text, "docs/how-to/give-mcp-servers-to-jobs.md")
 
 
 def _ignored(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:

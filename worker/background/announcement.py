@@ -62,7 +62,10 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "slots": settings.concurrency,
         "workspace_bytes": settings.workspace_bytes,
         "call_tokens": settings.least_reply_tokens + REQUEST_TOKENS,
-        "tools": [body.__name__ for body in tools(settings)],
+        "tools": [
+            *(body.__name__ for body in tools(settings)),
+            *(name for server in settings.mcp_servers for name in server.tool_names),
+        ],
         "dropped_variables": library_variables(),
         "shared_settings": _shared_settings(settings),
         "settings": [asdict(s) for s in trace_values(settings, {}) if s.origin != "default"],

@@ -130,8 +130,10 @@ class Transport:
         *,
         check_url: Callable[[httpx.URL], None],
         check_head: Callable[[Head], None] = accept_head,
+        is_complete: Callable[[bytes], bool] = lambda _: False,
     ) -> Response:
-        """The response. `check_head` raises if the body need not be read.
+        """The response. `check_head` raises if the body need not be read. `is_complete` gets each
+        part of the body, and returns whether the rest need not be read.
 
         Raises TransportError, ToolRefused for a host or a redirect that is not allowed, and the
         exceptions of the checks.
@@ -140,7 +142,9 @@ class Transport:
             async with asyncio.timeout(self.seconds):
                 for _ in range(self.max_redirects + 1):
                     check_url(url)
-                    response = await self._exchange(method, url, headers, body, check_head)
+                    response = await self._exchange(
+                        method, url, headers, body, check_head, is_complete
+                    )
                     if isinstance(response, Response):
                         return response
                     url = response
@@ -155,6 +159,7 @@ class Transport:
         headers: Mapping[str, str],
         body: bytes | None,
         check_head: Callable[[Head], None],
+        is_complete: Callable[[bytes], bool],
     ) -> Response | httpx.URL:
         """One request over a new connection: the response, or the URL of a redirect."""
         context = ssl.create_default_context() if url.scheme == "https" else None
@@ -173,17 +178,21 @@ class Transport:
                 if self.max_redirects and (target := _redirect_target(method, head)) is not None:
                     return target
                 check_head(head)
-                return await self._read(head, response)
+                return await self._read(head, response, is_complete)
         except NETWORK_ERRORS as error:
             reason = str(error) or type(error).__name__
             raise TransportError(url, f"could not be reached: {reason}") from None
 
-    async def _read(self, head: Head, response: httpcore.Response) -> Response:
+    async def _read(
+        self, head: Head, response: httpcore.Response, is_complete: Callable[[bytes], bool]
+    ) -> Response:
         body = bytearray()
         async for part in response.aiter_stream():
             body += part
             if len(body) > self.max_bytes:
                 return Response(head, bytes(body[: self.max_bytes]), is_cut=True)
+            if is_complete(part):
+                break
         return Response(head, bytes(body), is_cut=False)
 
 

@@ -61,4 +61,4 @@ async def test_the_worked_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_table_has_every_tool() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
-    assert rows == [*(body.__name__ for body in TOOLS), "fetch"]
+    assert rows == [*(body.__name__ for body in TOOLS), "fetch", "SERVER__TOOL"]
