@@ -35,6 +35,13 @@ from worker.adapters.tools import ToolUnfit
 
 ROOT = Path(__file__).parents[3]
 
+EMPTY_LIST = """
+import json, sys
+for message in map(json.loads, sys.stdin):
+    if "id" in message:
+        print(json.dumps({"id": message["id"], "result": {}}), flush=True)
+"""
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -73,9 +80,7 @@ async def used_by(
     return await use(folder / "recording", sandbox, *calls, tool_servers=servers)
 
 
-async def test_a_server_runs_in_a_sandbox_of_its_own(
-    tmp_path: Path, sandbox: LocalSandbox
-) -> None:
+async def test_a_server_runs_in_a_sandbox_of_its_own(tmp_path: Path, sandbox: LocalSandbox) -> None:
     setting = plain(tmp_path, "search", "network", "files")
     async with listed(sandbox, docs=setting) as servers:
         used = await use(
@@ -147,11 +152,11 @@ async def test_a_server_that_hangs_or_dies_gives_an_error(
         (["true"], "ended before it answered (exit code 0)"),
         (["python", "-c", "print('[' * 2_000_000)"], "sent more than 1048576 bytes"),
         (
-            ["python", "-c", "input(); print('{\"id\": 1, \"result\": 5}')"],
+            ["python", "-c", 'input(); print(\'{"id": 1, "result": 5}\')'],
             "refused initialize: an answer without a result",
         ),
         (
-            ["python", "-c", "for i in 1, 2: i > 1 and input() or input(); print('{\"id\": %d, \"result\": {}}' % i)"],
+            ["python", "-c", EMPTY_LIST],
             "its list of tools cannot be read",
         ),
     ],

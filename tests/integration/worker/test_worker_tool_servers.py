@@ -56,7 +56,9 @@ async def test_a_worker_lists_the_tools_of_its_servers(tmp_path: Path) -> None:
     }
     call = ToolCall("docs__search", {"text": "here"})
     run = ToolCall("python", {"code": "print(6 * 7)"})
-    work = Work(instead={2: Reply(tool_calls=(call,)), 3: Reply(tool_calls=(run,)), 4: Reply("Ok.")})
+    work = Work(
+        instead={2: Reply(tool_calls=(call,)), 3: Reply(tool_calls=(run,)), 4: Reply("Ok.")}
+    )
     async with a_scene(tmp_path) as scene:
         scene.deployment.worker(mcp_servers=json.dumps(servers))
         await scene.submit("asked", work)

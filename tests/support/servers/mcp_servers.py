@@ -15,8 +15,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
 
-
-PLAIN_SERVER = '''
+PLAIN_SERVER = """
 import json, os, socket, sys, time
 
 TOOLS = [
@@ -64,7 +63,7 @@ for line in sys.stdin:
         print("{", "more garbage", flush=True)
         text = answer(params["name"], params["arguments"]["text"])
         send(id=message["id"], result={"content": [{"type": "text", "text": text}]})
-'''
+"""
 """A server over standard input and output. It pages its list, prints garbage, and asks its client
 for a model's reply."""
 
@@ -163,5 +162,3 @@ def plain_folder(folder: Path) -> Path:
     (folder / "server.py").write_text(PLAIN_SERVER)
     (folder / "notes.txt").write_text("notes of the operator; ")
     return folder
-
-
