@@ -11,13 +11,15 @@ from fastapi import Query
 from pydantic import AfterValidator, BeforeValidator
 
 from api.auth.caller import keys_of_same_person
+from api.http.field_errors import problem_of, refuse
 from api.http.times import check_order, to_ms
 from api.schemas.job import JobList, JobSummary
+from api.schemas.problem import FieldError
 from api.services import Services, fleet_for
 from jobs.model.credentials import Credential, Scope
 from jobs.model.record import Status
 from jobs.model.spec import JobKind, repository_name
-from jobs.store import JobPage
+from jobs.store import Cursor, JobPage
 from jobs.store.listing import ALWAYS, Period
 from jobs.view.inbox import Order
 from jobs.view.job import render_summary
@@ -29,6 +31,10 @@ LISTED_FIELDS = ("label", "person", "model", "repository", "conversation")
 Text = Annotated[str | None, Query(max_length=2_000), EMPTY_IS_NONE]
 Repository = Annotated[Text, AfterValidator(lambda value: value and repository_name(value))]
 Time = Annotated[datetime | None, EMPTY_IS_NONE]
+CursorText = Annotated[
+    str | None,
+    Query(max_length=200, description="the `next` of the page before, with the same filters"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,26 @@ class JobFilters:
         }
 
 
+def read_cursor(text: str | None, offset: int) -> Cursor | None:
+    """The position in a query. Raises RefusedRequest: 422."""
+    if text is None:
+        return None
+    if offset:
+        refuse([FieldError(field="cursor", message="send either a cursor or an offset")])
+    try:
+        return Cursor.parse(text)
+    except ValueError:
+        message = "this is no cursor: take the `next` of an answer, or begin without a cursor"
+        raise problem_of([FieldError(field="cursor", message=message)]) from None
+
+
 async def read_page(
-    services: Services, caller: Credential, filters: JobFilters, limit: int, offset: int
+    services: Services,
+    caller: Credential,
+    filters: JobFilters,
+    limit: int,
+    offset: int,
+    cursor: Cursor | None = None,
 ) -> JobPage:
     """The page of the caller's tenant. Raises RefusedRequest: 422, 429, 503."""
     check_order(filters.start, filters.end)
@@ -86,11 +110,14 @@ async def read_page(
             assignee=caller.person if filters.waiting == "mine" else "",
             period=period,
             oldest_first=None if filters.sort is None else filters.sort == "oldest",
+            cursor=cursor,
             **listed,
         )
 
 
-async def list_jobs(services: Services, page: JobPage, limit: int, offset: int) -> JobList:
+async def list_jobs(
+    services: Services, page: JobPage, limit: int, offset: int, cursor: Cursor | None = None
+) -> JobList:
     """The answer with the jobs of a page."""
     now = await services.store.now() if page.records else 0
     fleet = await fleet_for(services, page.records)
@@ -102,5 +129,10 @@ async def list_jobs(services: Services, page: JobPage, limit: int, offset: int) 
         for record in page.records
     ]
     return JobList(
-        jobs=jobs, total=page.total, total_exact=page.is_exact, limit=limit, offset=offset
+        jobs=jobs,
+        total=page.total,
+        total_exact=page.is_exact,
+        limit=limit,
+        offset=cursor.count if cursor else offset,
+        next=page.next and str(page.next),
     )

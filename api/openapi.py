@@ -36,6 +36,7 @@ HEADERS = {
     "ETag": "the digest of the bytes, for If-None-Match",
     "Content-Disposition": "the file's name",
     "X-Total-Count": "the total number of rows",
+    "X-Next-Cursor": "the `cursor` of the next page; absent on the last page",
     "Retry-After": "seconds to wait before the same request",
     "WWW-Authenticate": "how to send a key",
 }

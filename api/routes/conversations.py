@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 from api import problems
 from api.auth.caller import Reader
 from api.http.answers import as_json
-from api.listing import list_jobs
+from api.listing import CursorText, list_jobs, read_cursor
 from api.openapi import responses
 from api.schemas import patterns
 from api.schemas.job import JobList
@@ -32,12 +32,19 @@ Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
     responses=responses(),
 )
 async def listing(
-    services: ServicesDep, caller: Reader, limit: Limit = 20, offset: Offset = 0
+    services: ServicesDep,
+    caller: Reader,
+    limit: Limit = 20,
+    offset: Offset = 0,
+    cursor: CursorText = None,
 ) -> Response:
     """The first job of each of your tenant's conversations. A task that follows up no other begins
     a conversation, and a conversation is listed until its first job is removed."""
-    page = await services.store.page(caller.tenant, limit=limit, offset=offset, conversations="")
-    return as_json(await list_jobs(services, page, limit, offset))
+    after = read_cursor(cursor, offset)
+    page = await services.store.page(
+        caller.tenant, limit=limit, offset=offset, cursor=after, conversations=""
+    )
+    return as_json(await list_jobs(services, page, limit, offset, after))
 
 
 @router.get(

@@ -26,7 +26,7 @@ from api.http.body import (
     read_optional_json,
 )
 from api.http.long_poll import MAX_WAIT_SECONDS, wait_for_pause
-from api.listing import JobFilters, list_jobs, read_page
+from api.listing import CursorText, JobFilters, list_jobs, read_cursor, read_page
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas.job import Job, JobList, JobReceipt
@@ -136,6 +136,7 @@ async def listing(
     filters: Annotated[JobFilters, Depends()],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    cursor: CursorText = None,
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
 
@@ -152,8 +153,9 @@ async def listing(
     `override=true` lists jobs with an approval that overrode their evidence. Jobs that are not
     tasks are listed by their `kind`.
     """
-    page = await read_page(services, caller, filters, limit, offset)
-    return as_json(await list_jobs(services, page, limit, offset))
+    after = read_cursor(cursor, offset)
+    page = await read_page(services, caller, filters, limit, offset, after)
+    return as_json(await list_jobs(services, page, limit, offset, after))
 
 
 @router.get(

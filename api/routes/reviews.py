@@ -14,6 +14,7 @@ from api.http.answers import as_csv, as_json, receipt
 from api.http.body import read_json
 from api.http.times import check_order, to_ms
 from api.line_comments import write_comments
+from api.listing import CursorText, read_cursor
 from api.openapi import as_table, body_responses, responses, with_body
 from api.schemas.job import JobReceipt
 from api.schemas.review import ClaimRequest, Decided, DecidedList, ReviewRequest
@@ -105,7 +106,10 @@ async def claim(job_id: str, request: Request, services: ServicesDep, caller: Re
     operation_id="list_decisions",
     response_model=DecidedList,
     summary="Export decisions",
-    responses={**as_table("JSON or CSV, by `format`", "X-Total-Count"), **responses()},
+    responses={
+        **as_table("JSON or CSV, by `format`", "X-Total-Count", "X-Next-Cursor"),
+        **responses(),
+    },
 )
 async def listing(
     services: ServicesDep,
@@ -115,6 +119,7 @@ async def listing(
     end: Annotated[datetime | None, Query(alias="to", description="exclusive; else now")] = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = MOST,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    cursor: CursorText = None,
     form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
 ) -> Response:
     """The decisions on your tenant's jobs, oldest first, by the time of their event.
@@ -124,13 +129,24 @@ async def listing(
     """
     check_order(start, end)
     until = to_ms(end) if end else await services.store.now() + 1
-    page, total = await services.store.decisions.between(
-        caller.tenant, to_ms(start) if start else 0, until, limit=limit, offset=offset
+    after = read_cursor(cursor, offset)
+    page, total, following = await services.store.decisions.between(
+        caller.tenant, to_ms(start) if start else 0, until, limit=limit, offset=offset, cursor=after
     )
     rows = [decisions.decision_row(decision, format_time(decision.event.at)) for decision in page]
     if form == "csv":
         headers = {"X-Total-Count": str(total)}
+        if following is not None:
+            headers["X-Next-Cursor"] = str(following)
         csv_rows = ({**row, "comments": write_comments(row["comments"])} for row in rows)
         return as_csv("fettle-decisions", decisions.COLUMNS, csv_rows, headers)
     decided = [Decided(**row) for row in rows]
-    return as_json(DecidedList(decisions=decided, total=total, limit=limit, offset=offset))
+    return as_json(
+        DecidedList(
+            decisions=decided,
+            total=total,
+            limit=limit,
+            offset=after.count if after else offset,
+            next=following and str(following),
+        )
+    )

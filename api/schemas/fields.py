@@ -38,6 +38,11 @@ Time = Annotated[
 Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 """A day (UTC)."""
 
+NextCursor = Annotated[
+    str | None,
+    Field(description="the `cursor` of the next page; null: this page is the last"),
+]
+
 
 class RequestModel(BaseModel):
     """A request's body: no conversion of types, no unknown fields."""

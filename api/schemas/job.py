@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from api.schemas.checks import CheckReport
-from api.schemas.fields import ResponseModel, Time
+from api.schemas.fields import NextCursor, ResponseModel, Time
 from api.schemas.job_result import Cost, Result
 from api.schemas.job_spec import Spec
 from api.schemas.job_work import Critique, Plan, Repair, Route, Run, Verification
@@ -123,6 +123,7 @@ class JobList(ResponseModel):
     )
     limit: int = Field(description="the size of a page")
     offset: int = Field(description="the number of jobs before this page")
+    next: NextCursor = None
 
 
 class Continuation(ResponseModel):

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
-from api.schemas.fields import RequestModel, ResponseModel, Time
+from api.schemas.fields import NextCursor, RequestModel, ResponseModel, Time
 from jobs.model.event_data.reviews import EvidenceData
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.review_data import ReviewPayload
@@ -257,3 +257,4 @@ class DecidedList(ResponseModel):
     total: int
     limit: int
     offset: int
+    next: NextCursor = None

@@ -18,6 +18,7 @@ from jobs.model.record import JobRecord
 from jobs.redis import keys
 from jobs.redis.connection import RedisCommand, await_redis
 from jobs.redis.keys import JobKeys
+from jobs.store.types import Cursor
 from jobs.transitions.change import Change
 
 VOTE_ACTIONS = {"voted": "approve", "vote_withdrawn": "withdraw"}
@@ -44,16 +45,31 @@ class Decisions:
         self._redis = redis
 
     async def between(
-        self, tenant: str, start: int, end: int, *, limit: int, offset: int
-    ) -> tuple[Sequence[DecisionEvent], int]:
-        """The decisions from `start` up to before `end` (ms), oldest first: a page of them, and the
-        total number."""
+        self,
+        tenant: str,
+        start: int,
+        end: int,
+        *,
+        limit: int,
+        offset: int,
+        cursor: Cursor | None = None,
+    ) -> tuple[Sequence[DecisionEvent], int, Cursor | None]:
+        """The decisions from `start` up to before `end` (ms), oldest first: a page of them, the
+        total number, and the position after the page if decisions follow. `cursor`: only decisions
+        after it; then `offset` is 0."""
         name, before = keys.decisions(tenant), f"({end}"
+        first, same_time, count = start, [], offset
+        if cursor is not None:
+            first, count = cursor.at, cursor.count
+            same_time = await await_redis(self._redis.zrangebyscore(name, first, first))
+            offset = sum(member.decode() <= cursor.id for member in same_time)
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcount(name, start, before)
-            pipe.zrangebyscore(name, start, before, offset, limit)
-            total, members = await await_redis(pipe.execute())
-        return await self.read_members([member.decode() for member in members]), total
+            pipe.zrangebyscore(name, first, before, offset, limit + 1, withscores=True)
+            total, rows = await await_redis(pipe.execute())
+        page = [(member.decode(), int(at)) for member, at in rows[:limit]]
+        following = Cursor(page[-1][1], page[-1][0], count + limit) if len(rows) > limit else None
+        return await self.read_members([member for member, _ in page]), total, following
 
     async def read_members(self, members: Sequence[str]) -> Sequence[DecisionEvent]:
         """The decisions that members of the log name. Decisions of removed jobs are left out."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -24,7 +25,7 @@ from jobs.redis.connection import Clock, await_redis, decode_hash, read_script
 from jobs.redis.keys import JobKeys
 from jobs.store.search import JOBS_PER_STEP, WordIndex, words_of_search
 from jobs.store.spending import read_charges
-from jobs.store.types import JobPage
+from jobs.store.types import Cursor, JobPage
 from jobs.transitions.review_rules import NAMED, named_approver
 from jobs.view.inbox import Order, WaitingReview
 
@@ -57,6 +58,33 @@ class Period:
 
 
 ALWAYS = Period()
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """The result of a search for a page."""
+
+    total: int
+    """The number of matches so far."""
+    ids: Sequence[str]
+    """The jobs of the page."""
+    is_exact: bool
+    """Whether the search has visited all jobs."""
+    has_more: bool
+    """Whether it has seen a match after the page."""
+    stop: Cursor
+    """The last job that it has visited. It counts the jobs up to the end of the page."""
+
+    def next_cursor(self, records: Sequence[JobRecord]) -> Cursor | None:
+        """The position after the page. If a search stopped before it had filled the page, the next
+        page continues the search."""
+        if self.has_more:
+            return _cursor_after(records, self.stop.count)
+        return None if self.is_exact else self.stop
+
+
+def _cursor_after(records: Sequence[JobRecord], count: int) -> Cursor | None:
+    return Cursor(records[-1].created_at, records[-1].id, count) if records else None
 
 
 class Listing(Clock):
@@ -101,6 +129,7 @@ class Listing(Clock):
         oldest_first: bool | None = None,
         order: Order = Order.WAIT,
         assignee: str = "",
+        cursor: Cursor | None = None,
         **values: str | None,
     ) -> JobPage:
         """A tenant's jobs that match all arguments: with `oldest_first` (or not) in the order of
@@ -110,7 +139,8 @@ class Listing(Clock):
         `text`: a search (see `jobs.store.search`). `override`: only jobs with an approval that
         overrode their evidence. `waits_for`: only jobs that wait for the decision of the person
         with these identity keys (see `jobs.model.people`), and of these only the reviews of the
-        `assignee`, if there is a name. `period`: when the jobs were submitted.
+        `assignee`, if there is a name. `period`: when the jobs were submitted. `cursor`: only jobs
+        after it; then `offset` is 0.
         `values`: a `label`, a `person`, a `model`, the name of a `repository`, or the id of a
         `conversation`; None: any. `conversations=""`: the first jobs of conversations."""
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
@@ -129,22 +159,60 @@ class Listing(Clock):
             if word_sets is None:
                 return JobPage((), 0)
             groups += word_sets
-        if len(groups) == 1 and waits_for is None and period == ALWAYS:
+        is_listing = len(groups) == 1 and waits_for is None and period == ALWAYS
+        if is_listing and cursor is None:
             total, ids = await self._slice(
                 groups[0][0], limit, offset, oldest_first=bool(oldest_first)
             )
-            return await self._load_page(ids, total)
+            page = await self._load_page(ids, total)
+            return replace(
+                page,
+                next=_cursor_after(page.records, offset + limit)
+                if total > offset + limit
+                else None,
+            )
         if waits_for is not None and oldest_first is None:
             entries, total, exact = await self.inbox(
                 tenant, waits_for, order, assignee, groups, period
             )
-            ids = [entry.job_id for entry in entries[offset : offset + limit]]
-        else:
-            sets = await self._sets_of_search(tenant, groups, waits_for or ())
-            total, ids, exact = await self._search(
-                period, sets, limit, offset, oldest_first=bool(oldest_first)
+            return replace(
+                await self._inbox_page(entries, total, limit, offset, order, cursor), is_exact=exact
             )
-        return replace(await self._load_page(ids, total), is_exact=exact)
+        sets = await self._sets_of_search(tenant, groups, waits_for or ())
+        found = await self._search(
+            period,
+            sets,
+            limit,
+            offset,
+            oldest_first=bool(oldest_first),
+            after=cursor,
+            counts=not is_listing,
+        )
+        if is_listing:
+            total = await await_redis(self.redis.zcard(groups[0][0]))
+            found = replace(found, total=total, is_exact=True)
+        page = await self._load_page(found.ids, found.total)
+        return replace(page, is_exact=found.is_exact, next=found.next_cursor(page.records))
+
+    async def _inbox_page(
+        self,
+        entries: Sequence[WaitingReview],
+        total: int,
+        limit: int,
+        offset: int,
+        order: Order,
+        cursor: Cursor | None,
+    ) -> JobPage:
+        """A page of an inbox. The time in its cursors is that of the review."""
+        if cursor is not None:
+            position = order.position(WaitingReview(cursor.id, cursor.at))
+            offset = bisect_right(entries, position, key=order.position)
+        end = offset + limit
+        page = await self._load_page([entry.job_id for entry in entries[offset:end]], total)
+        if end >= len(entries):
+            return page
+        last = entries[end - 1]
+        return replace(page, next=Cursor(last.opened_at, last.job_id, end))
 
     async def inbox(
         self,
@@ -160,14 +228,15 @@ class Listing(Clock):
         tasks that wait."""
         groups = groups or [[keys.listing(tenant, "status", Status.AWAITING_REVIEW)]]
         sets = await self._sets_of_search(tenant, groups, waits_for)
-        total, ids, exact = await self._search(period, sets, MAX_INBOX, 0, oldest_first=True)
+        found = await self._search(period, sets, MAX_INBOX, 0, oldest_first=True)
+        total, ids = found.total, found.ids
         stored = await await_redis(self.redis.hmget(keys.reviews(tenant), ids)) if ids else ()
         entries = sorted(map(WaitingReview.read, ids, stored), key=order.position)
         if assignee:
             person = identity_of(assignee)
             entries = [entry for entry in entries if identity_of(entry.assignee) == person]
             total = len(entries)
-        return entries, total, exact
+        return entries, total, found.is_exact
 
     async def _sets_of_search(
         self, tenant: str, groups: Sequence[Sequence[str]], waits_for: Collection[str]
@@ -210,29 +279,40 @@ class Listing(Clock):
         offset: int,
         *,
         oldest_first: bool,
-    ) -> tuple[int, list[str], bool]:
-        """The number of matches so far, the ids of the page, and whether the number is exact."""
+        after: Cursor | None = None,
+        counts: bool = True,
+    ) -> _Matches:
+        """Search for a page. `counts`: also count the jobs that follow it."""
         order = "oldest" if oldest_first else "newest"
         ends = (period.start, period.end) if oldest_first else (period.end, period.start)
         score, end = ("" if at is None else at for at in ends)
         enough = offset + limit + 1  # one match after the page shows that there are more
         lookups, total, page = 0, 0, list[str]()
-        last_id = ""
-        while lookups < self._bounds.lookups:
-            counting = lookups < self._bounds.counting_lookups
+        last_id, before = "", offset
+        if after is not None:
+            score, last_id, before = after.at, after.id, after.count
+        is_last = False
+        while not is_last and lookups < self._bounds.lookups:
+            counting = counts and lookups < self._bounds.counting_lookups
             max_matches = self._bounds.lookups if counting else enough - total
             if max_matches <= 0:
                 break
             max_lookups = min(LOOKUPS_PER_CALL, self._bounds.lookups - lookups)
             args = [order, score, last_id, end, max_matches, max_lookups, *sets]
-            used, score, last_id, is_last, ids = await self._find_in_turn(args)
+            used, score, last_id, is_last_call, ids = await self._find_in_turn(args)
+            is_last = bool(is_last_call)
             lookups += used
             part = ids[max(offset - total, 0) : max(offset + limit - total, 0)]
             page += [job_id.decode() for job_id in part]
             total += len(ids)
-            if is_last:
-                return total, page, True
-        return total, page, False
+        end = before + len(page)
+        return _Matches(
+            total=before - offset + total,
+            ids=page,
+            is_exact=is_last,
+            has_more=total > offset + limit,
+            stop=Cursor(int(score or 0), last_id, end),
+        )
 
     async def _find_in_turn(
         self, args: Sequence[str | int]

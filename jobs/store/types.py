@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +14,7 @@ from jobs.redis.connection import RedisCommand
 
 ENTRIES_KEPT = 20
 """The finished jobs that a conversation remembers."""
+_CURSOR = re.compile(rb"(\d{1,15}) ([0-9a-f]{20}(?::\d{1,9})?) (\d{1,10})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,32 @@ class Loaded:
     record: JobRecord
     now: int
     """Redis' time in ms at the read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A position in a listing: a row, also if it has left the listing since. The rows after it are
+    the same while new rows arrive before it."""
+
+    at: int
+    """The time in ms by which the listing is sorted."""
+    id: str
+    """A job's id, or a decision as `job:number`."""
+    count: int
+    """The number of rows up to this position when it was read."""
+
+    def __str__(self) -> str:
+        """The cursor as clients send it back."""
+        return b64encode(f"{self.at} {self.id} {self.count}".encode(), b"-_").decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> Cursor:
+        """The cursor that `str` made. Raises ValueError."""
+        content = b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+        if (match := _CURSOR.fullmatch(content)) is None:
+            raise ValueError("not a cursor")
+        at, row_id, count = (part.decode() for part in match.groups())
+        return cls(int(at), row_id, int(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +156,8 @@ class JobPage:
     is_exact: bool = True
     """False: a search ended before it had counted all jobs. `total` is a minimum, and it is higher
     than the number of listed jobs if there are more."""
+    next: Cursor | None = None
+    """The position after which the next page begins. None: this page is the last."""
 
 
 @dataclass(frozen=True, slots=True)
