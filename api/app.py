@@ -14,6 +14,7 @@ from api.middleware import ApiCors, RequestMiddleware
 from api.pages import router as pages
 from api.routes import (
     audit,
+    batches,
     compare,
     conversations,
     docs,
@@ -40,6 +41,7 @@ from settings.starting.release import release
 
 ROUTES = (
     jobs,
+    batches,
     conversations,
     compare,
     verifications,

@@ -26,7 +26,7 @@ from jobs.view.job import render_summary
 
 EMPTY_IS_NONE = BeforeValidator(lambda value: (value.strip() or None) if value else None)
 """An empty parameter, as in `?status=&label=`, is no filter."""
-LISTED_FIELDS = ("label", "person", "model", "repository", "conversation")
+LISTED_FIELDS = ("label", "person", "model", "repository", "conversation", "batch")
 """The fields by which the store lists jobs."""
 Text = Annotated[str | None, Query(max_length=2_000), EMPTY_IS_NONE]
 Repository = Annotated[Text, AfterValidator(lambda value: value and repository_name(value))]
@@ -47,6 +47,7 @@ class JobFilters:
     model: Text = None
     repository: Repository = None
     conversation: Text = None
+    batch: Text = None
     text: Annotated[str | None, Query(max_length=200), EMPTY_IS_NONE] = None
     start: Annotated[Time, Query(alias="from")] = None
     end: Annotated[Time, Query(alias="to")] = None

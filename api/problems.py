@@ -419,10 +419,10 @@ class RefusedRequest(Exception):
         return f"{self.kind.name}: {self.detail}"
 
 
-def problem_response(refused: RefusedRequest, request_id: str) -> Response:
-    """The problem as an HTTP response."""
+def problem_of_refusal(refused: RefusedRequest, request_id: str) -> Problem:
+    """The problem as it goes over the wire."""
     kind = refused.kind
-    problem = Problem(
+    return Problem(
         type=kind.type,
         title=kind.title,
         status=kind.status,
@@ -431,9 +431,13 @@ def problem_response(refused: RefusedRequest, request_id: str) -> Response:
         request_id=request_id,
         **refused.more,
     )
+
+
+def problem_response(refused: RefusedRequest, request_id: str) -> Response:
+    """The problem as an HTTP response."""
     return Response(
-        problem.model_dump_json(exclude_unset=True),
-        status_code=kind.status,
+        problem_of_refusal(refused, request_id).model_dump_json(exclude_unset=True),
+        status_code=refused.kind.status,
         headers=dict(refused.headers),
         media_type=MEDIA_TYPE,
     )

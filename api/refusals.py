@@ -50,6 +50,17 @@ _BY_CODE = {
     "key_reused": problems.KEY_REUSED,
 }
 
+FAILURES: tuple[type[Exception], ...] = (
+    RefusedRequest,
+    BlobsUnavailable,
+    StoreUnavailable,
+    OSError,
+    Contended,
+    FleetUnreadable,
+    BlobMissing,
+)
+"""The errors of a request that have a problem of their own."""
+
 
 def from_refusal(refusal: Refusal, **more: Any) -> RefusedRequest:
     """The problem for a refusal of the domain. `state` is the job's status, if that is the
@@ -63,9 +74,11 @@ def from_refusal(refusal: Refusal, **more: Any) -> RefusedRequest:
 def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """Answer every failure with a problem. `routes` are all routes of the application."""
 
-    @app.exception_handler(RefusedRequest)
-    async def _refused(request: Request, error: RefusedRequest) -> Response:
-        return _answer(request, error)
+    async def fail(request: Request, error: Exception) -> Response:
+        return _answer(request, refusal_of(request, error))
+
+    for kind in FAILURES:
+        app.add_exception_handler(kind, fail)
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> Response:
@@ -75,42 +88,35 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     async def _http(request: Request, error: HTTPException) -> Response:
         return _answer(request, _of_http(request, error, routes))
 
-    @app.exception_handler(BlobsUnavailable)
-    async def _bucket(request: Request, error: BlobsUnavailable) -> Response:
-        log.error("storage unavailable", error=str(error))
-        # the error has the address of the bucket, or a path
-        detail = f"the artifact store fails: {error.reason}"
-        return _answer(request, _retry_later(problems.STORAGE_UNAVAILABLE, detail))
 
-    @app.exception_handler(StoreUnavailable)
-    async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
-        is_full = isinstance(error, StoreFull)
-        log.warning("store full" if is_full else "store unavailable", error=str(error))
-        # the error names the server's address, which outsiders need not know
-        return _answer(request, _store_away(request, error))
-
-    @app.exception_handler(OSError)
-    async def _storage(request: Request, error: OSError) -> Response:
-        # Redis' errors are StoreUnavailable, so this error is the disk's.
-        log.error("storage unavailable", error=str(error))
-        detail = (
-            f"the disk fails: {describe_os_error(error) or error.strerror or type(error).__name__}"
-        )
-        return _answer(request, _retry_later(problems.STORAGE_UNAVAILABLE, detail))
-
-    @app.exception_handler(Contended)
-    async def _contended(request: Request, error: Contended) -> Response:
-        return _answer(request, _retry_later(problems.CONTENDED, str(error)))
-
-    @app.exception_handler(FleetUnreadable)
-    async def _unreadable(request: Request, error: FleetUnreadable) -> Response:
-        log.error("fleet settings unreadable", error=str(error))
-        detail = "the record in Redis is damaged"
-        return _answer(request, RefusedRequest(problems.FLEET_UNREADABLE, detail))
-
-    @app.exception_handler(BlobMissing)
-    async def _missing(request: Request, error: BlobMissing) -> Response:
-        return _answer(request, RefusedRequest(problems.BYTES_MISSING, str(error)))
+def refusal_of(request: Request, error: Exception) -> RefusedRequest:
+    """The problem for one of FAILURES."""
+    match error:
+        case RefusedRequest():
+            return error
+        case BlobsUnavailable():
+            log.error("storage unavailable", error=str(error))
+            # the error has the address of the bucket, or a path
+            detail = f"the artifact store fails: {error.reason}"
+            return _retry_later(problems.STORAGE_UNAVAILABLE, detail)
+        case StoreUnavailable():
+            is_full = isinstance(error, StoreFull)
+            log.warning("store full" if is_full else "store unavailable", error=str(error))
+            # the error names the server's address, which outsiders need not know
+            return _store_away(request, error)
+        case OSError():
+            # Redis' errors are StoreUnavailable, so this error is the disk's.
+            log.error("storage unavailable", error=str(error))
+            cause = describe_os_error(error) or error.strerror or type(error).__name__
+            return _retry_later(problems.STORAGE_UNAVAILABLE, f"the disk fails: {cause}")
+        case Contended():
+            return _retry_later(problems.CONTENDED, str(error))
+        case FleetUnreadable():
+            log.error("fleet settings unreadable", error=str(error))
+            return RefusedRequest(problems.FLEET_UNREADABLE, "the record in Redis is damaged")
+        case BlobMissing():
+            return RefusedRequest(problems.BYTES_MISSING, str(error))
+    raise error
 
 
 def _answer(request: Request, refused: RefusedRequest) -> Response:

@@ -133,6 +133,159 @@ class AuditHead(Model):
     """its hash, SHA-256 in hexadecimal"""
 
 
+Status = Literal["queued", "running", "awaiting_review", "succeeded", "failed", "cancelled"] | str
+"""The state of a job."""
+
+
+class Batch(Model):
+    """The jobs of a batch that are not removed, counted."""
+
+    id: str
+    total: int
+    counts: dict[str, int]
+    """the number of jobs by status"""
+    ended: bool
+    """whether all have ended"""
+    cost_usd: Decimal | None
+    """so far; null: the cost of a call is unknown"""
+    known_usd: Decimal
+    """the known part of the cost"""
+    links: dict[str, str]
+
+
+JobKind = Literal["task", "verification", "benchmark", "exercise"] | str
+"""The purpose of a job."""
+
+
+class JobReceipt(Model):
+    """A job after a change. `GET /jobs/{id}` has the rest, for keys that may read."""
+
+    id: str
+    kind: JobKind
+    status: Status
+    version: int
+    """the number of the job's changes"""
+    links: dict[str, str]
+
+
+ProblemType = (
+    Literal[
+        "/problems/bad-request",
+        "/problems/unauthorized",
+        "/problems/forbidden",
+        "/problems/not-found",
+        "/problems/method-not-allowed",
+        "/problems/wrong-state",
+        "/problems/no-open-review",
+        "/problems/stale-review",
+        "/problems/own-approval",
+        "/problems/voted-already",
+        "/problems/review-rule",
+        "/problems/override-needed",
+        "/problems/decision-not-offered",
+        "/problems/configured-key",
+        "/problems/name-taken",
+        "/problems/fleet-changed",
+        "/problems/removes-jobs",
+        "/problems/fleet-unreadable",
+        "/problems/review-rules-changed",
+        "/problems/review-rules-unreadable",
+        "/problems/body-too-slow",
+        "/problems/body-too-large",
+        "/problems/unsupported-media-type",
+        "/problems/invalid-request",
+        "/problems/idempotency-key-reused",
+        "/problems/rate-limited",
+        "/problems/too-many-wrong-keys",
+        "/problems/unknown-host",
+        "/problems/too-many-searches",
+        "/problems/searches-busy",
+        "/problems/too-many-streams",
+        "/problems/streams-busy",
+        "/problems/queue-full",
+        "/problems/budget-taken",
+        "/problems/store-full",
+        "/problems/internal",
+        "/problems/bytes-missing",
+        "/problems/storage-unavailable",
+        "/problems/store-unavailable",
+        "/problems/outcome-unknown",
+        "/problems/contended",
+        "/problems/not-ready",
+    ]
+    | str
+)
+
+
+class FieldError(Model):
+    """An error in one field."""
+
+    field: str
+    message: str
+    limit: Any | None = None
+
+
+class PastDecision(Model):
+    """An earlier decision on a review."""
+
+    review_id: str
+    action: Action
+    by: str
+
+
+class Problem(Model):
+    """Why a request was refused."""
+
+    type: ProblemType
+    title: str
+    status: int
+    detail: str
+    retryable: bool
+    """whether the same request may succeed later"""
+    request_id: str = ""
+    errors: list[FieldError] | None = None
+    """of a request that is not valid"""
+    scope: str | None = None
+    """the scope that the key lacks"""
+    state: Status | None = None
+    """the job's status, where it is the reason"""
+    limit: Any | None = None
+    """the limit that was exceeded"""
+    missing: list[str] | None = None
+    """what the service needs"""
+    review_id: str | None = None
+    """the open review's id"""
+    digest: str | None = None
+    """the open review's digest"""
+    decision: PastDecision | None = None
+    """the decision that came first"""
+
+
+class SubmittedJob(Model):
+    """The answer to one request of a batch: a job or a problem."""
+
+    index: int
+    """the place in `jobs` of the request, from 0"""
+    job: JobReceipt | None = None
+    replayed: bool = False
+    """an earlier request with this key made the job"""
+    problem: Problem | None = None
+    """the reason for which there is no job, as `POST /jobs` would answer it"""
+
+
+class BatchReceipt(Model):
+    """The answers to the requests of a batch."""
+
+    id: str
+    accepted: int
+    """the number of requests with a job"""
+    retryable: int
+    """the number of requests whose problem is retryable: send the batch again"""
+    jobs: list[SubmittedJob]
+    """in the order of the requests"""
+    links: dict[str, str]
+
+
 class BegunAnewData(Model):
     """The job restarts from its task."""
 
@@ -525,12 +678,6 @@ class ComparedFile(Model):
     """why its lines were not compared; empty: they were"""
 
 
-JobKind = Literal["task", "verification", "benchmark", "exercise"] | str
-"""The purpose of a job."""
-
-Status = Literal["queued", "running", "awaiting_review", "succeeded", "failed", "cancelled"] | str
-"""The state of a job."""
-
 Priority = Literal["high", "normal", "low"] | str
 """The order in which workers claim jobs that wait."""
 
@@ -662,6 +809,8 @@ class Outcome(Model):
     """the job's approval overrode its evidence"""
     task: str
     conversation_id: str
+    batch_id: str | None = None
+    """the batch that it was submitted with"""
     labels: list[str]
     priority: Priority
     model: str | None
@@ -951,6 +1100,8 @@ class DecidedList(Model):
     total: int
     limit: int
     offset: int
+    next: str | None = None
+    """the `cursor` of the next page; null: this page is the last"""
 
 
 class Decision(Model):
@@ -2567,6 +2718,8 @@ class Job(Model):
     """the job's approval overrode its evidence"""
     spec: Spec
     conversation_id: str
+    batch_id: str | None = None
+    """the batch that it was submitted with"""
     continues: Continuation | None = None
     """of a rebase, and of a follow-up on a repository, once it has begun"""
     submitted_by: str
@@ -2635,6 +2788,8 @@ class JobSummary(Model):
     """the job's approval overrode its evidence"""
     task: str
     conversation_id: str
+    batch_id: str | None = None
+    """the batch that it was submitted with"""
     labels: list[str]
     priority: Priority
     model: str | None
@@ -2682,17 +2837,8 @@ class JobList(Model):
     """the size of a page"""
     offset: int
     """the number of jobs before this page"""
-
-
-class JobReceipt(Model):
-    """A job after a change. `GET /jobs/{id}` has the rest, for keys that may read."""
-
-    id: str
-    kind: JobKind
-    status: Status
-    version: int
-    """the number of the job's changes"""
-    links: dict[str, str]
+    next: str | None = None
+    """the `cursor` of the next page; null: this page is the last"""
 
 
 Scope = Literal["submit", "read", "review", "admin"] | str
@@ -2872,55 +3018,6 @@ class PartState(Model):
     """the fault; null: it works"""
     layers: list[SandboxLayer] | None = None
     """only of the sandbox"""
-
-
-ProblemType = (
-    Literal[
-        "/problems/bad-request",
-        "/problems/unauthorized",
-        "/problems/forbidden",
-        "/problems/not-found",
-        "/problems/method-not-allowed",
-        "/problems/wrong-state",
-        "/problems/no-open-review",
-        "/problems/stale-review",
-        "/problems/own-approval",
-        "/problems/voted-already",
-        "/problems/review-rule",
-        "/problems/override-needed",
-        "/problems/decision-not-offered",
-        "/problems/configured-key",
-        "/problems/name-taken",
-        "/problems/fleet-changed",
-        "/problems/removes-jobs",
-        "/problems/fleet-unreadable",
-        "/problems/review-rules-changed",
-        "/problems/review-rules-unreadable",
-        "/problems/body-too-slow",
-        "/problems/body-too-large",
-        "/problems/unsupported-media-type",
-        "/problems/invalid-request",
-        "/problems/idempotency-key-reused",
-        "/problems/rate-limited",
-        "/problems/too-many-wrong-keys",
-        "/problems/unknown-host",
-        "/problems/too-many-searches",
-        "/problems/searches-busy",
-        "/problems/too-many-streams",
-        "/problems/streams-busy",
-        "/problems/queue-full",
-        "/problems/budget-taken",
-        "/problems/store-full",
-        "/problems/internal",
-        "/problems/bytes-missing",
-        "/problems/storage-unavailable",
-        "/problems/store-unavailable",
-        "/problems/outcome-unknown",
-        "/problems/contended",
-        "/problems/not-ready",
-    ]
-    | str
-)
 
 
 class ProblemKind(Model):
@@ -3223,6 +3320,46 @@ class WebhookList(Model):
     webhooks: list[Webhook]
 
 
+class OrderedStep(TypedDict):
+    """A step of your own plan, with the steps that it needs."""
+
+    text: str
+    after: NotRequired[list[int] | None]
+    """the numbers (from 1) of the earlier steps that it needs; empty: none. Else it needs all
+    earlier steps"""
+
+
+class KeptFile(TypedDict):
+    """Bytes that the service has already, because a job of your tenant has them."""
+
+    digest: str
+    """sha256, hexadecimal"""
+    job_id: str
+    """a job that started with them, or has them now"""
+
+
+class RepoRequest(TypedDict):
+    """The git repository that the work starts from: a `url`, or a bundle of another job, or the
+    part `bundle` of the form."""
+
+    url: NotRequired[str | None]
+    """https:// or ssh://, of a host that the operator allows; without a password. git@HOST:PATH
+    is taken as ssh://git@HOST/PATH"""
+    ref: NotRequired[str | None]
+    """a branch, a tag or a commit; else HEAD"""
+    bundle: NotRequired[KeptFile | None]
+    """the bundle that another job of your tenant started from"""
+
+
+class DeliverRequest(TypedDict):
+    """What becomes of an approved change in the repository that it was fetched from."""
+
+    branch: NotRequired[bool]
+    """push it as the branch `fettle/ID`"""
+    pull_request: NotRequired[bool]
+    """open a pull request from that branch (GitLab: a merge request)"""
+
+
 class CaseRequest(TypedDict):
     """A program to start over a copy of the workspace, and its expected outcome."""
 
@@ -3245,13 +3382,6 @@ class CaseRequest(TypedDict):
     """the exact expected contents of files, by relative path"""
 
 
-class CheckRequest(TypedDict):
-    """The models to check."""
-
-    models: NotRequired[list[str] | None]
-    """null: all offered models"""
-
-
 class ChecksRequest(TypedDict):
     """Acceptance checks. Each runs over a copy of the workspace, never in it."""
 
@@ -3262,6 +3392,19 @@ class ChecksRequest(TypedDict):
     test, any other command by its exit code. No shell runs it"""
     cases: NotRequired[list[CaseRequest]]
     """programs to start; their output and files are compared outside the sandbox"""
+
+
+class BatchRequest(TypedDict):
+    """The requests of new jobs. Each is validated by itself, so that a wrong one stops no other."""
+
+    jobs: list[dict[str, Any]]
+
+
+class CheckRequest(TypedDict):
+    """The models to check."""
+
+    models: NotRequired[list[str] | None]
+    """null: all offered models"""
 
 
 class ClaimRequest(TypedDict):
@@ -3278,23 +3421,6 @@ class DayLimits(TypedDict):
     """US dollars, such as 2.50"""
     max_tokens_per_day: NotRequired[int | None]
     """tokens of input and output together"""
-
-
-class DeliverRequest(TypedDict):
-    """What becomes of an approved change in the repository that it was fetched from."""
-
-    branch: NotRequired[bool]
-    """push it as the branch `fettle/ID`"""
-    pull_request: NotRequired[bool]
-    """open a pull request from that branch (GitLab: a merge request)"""
-
-
-class FieldError(Model):
-    """An error in one field."""
-
-    field: str
-    message: str
-    limit: Any | None = None
 
 
 class FleetValues(TypedDict):
@@ -3442,37 +3568,6 @@ class ForkRequest(TypedDict):
     """acceptance tests, in place of the original's"""
 
 
-class OrderedStep(TypedDict):
-    """A step of your own plan, with the steps that it needs."""
-
-    text: str
-    after: NotRequired[list[int] | None]
-    """the numbers (from 1) of the earlier steps that it needs; empty: none. Else it needs all
-    earlier steps"""
-
-
-class KeptFile(TypedDict):
-    """Bytes that the service has already, because a job of your tenant has them."""
-
-    digest: str
-    """sha256, hexadecimal"""
-    job_id: str
-    """a job that started with them, or has them now"""
-
-
-class RepoRequest(TypedDict):
-    """The git repository that the work starts from: a `url`, or a bundle of another job, or the
-    part `bundle` of the form."""
-
-    url: NotRequired[str | None]
-    """https:// or ssh://, of a host that the operator allows; without a password. git@HOST:PATH
-    is taken as ssh://git@HOST/PATH"""
-    ref: NotRequired[str | None]
-    """a branch, a tag or a commit; else HEAD"""
-    bundle: NotRequired[KeptFile | None]
-    """the bundle that another job of your tenant started from"""
-
-
 class JobOptions(TypedDict):
     """The fields of a job that are optional, as arguments of `Client.submit`."""
 
@@ -3602,42 +3697,6 @@ class LabelsRequest(TypedDict):
     """The labels of a job, in place of those that it has."""
 
     labels: list[str]
-
-
-class PastDecision(Model):
-    """An earlier decision on a review."""
-
-    review_id: str
-    action: Action
-    by: str
-
-
-class Problem(Model):
-    """Why a request was refused."""
-
-    type: ProblemType
-    title: str
-    status: int
-    detail: str
-    retryable: bool
-    """whether the same request may succeed later"""
-    request_id: str = ""
-    errors: list[FieldError] | None = None
-    """of a request that is not valid"""
-    scope: str | None = None
-    """the scope that the key lacks"""
-    state: Status | None = None
-    """the job's status, where it is the reason"""
-    limit: Any | None = None
-    """the limit that was exceeded"""
-    missing: list[str] | None = None
-    """what the service needs"""
-    review_id: str | None = None
-    """the open review's id"""
-    digest: str | None = None
-    """the open review's digest"""
-    decision: PastDecision | None = None
-    """the decision that came first"""
 
 
 class RetryRequest(TypedDict):

@@ -77,14 +77,18 @@ def receipt(
 
     See ADR 32.
     """
-    model = JobReceipt(
+    return as_json(receipt_of(record), status, headers)
+
+
+def receipt_of(record: JobRecord) -> JobReceipt:
+    """The receipt as a model."""
+    return JobReceipt(
         id=record.id,
         kind=record.spec.kind,
         status=record.status,
         version=record.version,
         links=links.job(record.id),
     )
-    return as_json(model, status, headers)
 
 
 def untrusted_headers(name: str, media_type: str, digest: str) -> dict[str, str]:

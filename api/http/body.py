@@ -50,12 +50,17 @@ PART_HEAD_BYTES = 1_024
 
 
 async def read_json(
-    request: Request, model: type[M], settings: ApiSettings, files_advice: str | None = None
+    request: Request,
+    model: type[M],
+    settings: ApiSettings,
+    files_advice: str | None = None,
+    requests: int = 1,
 ) -> tuple[M, int]:
     """Read the body as `model`. Returns the model, and the size of the body in bytes.
 
     The body may have `max_body_bytes`. If the model contains files, `files_advice` is the end of
-    the text of a 413, and the body may be longer by the size of the files.
+    the text of a 413, and the body may be longer by the size of the files. `requests`: the number
+    of requests that the model contains.
 
     A page has read its form: `request.state.posted_fields` has the values then.
 
@@ -69,7 +74,7 @@ async def read_json(
         limit += min(settings.max_files_bytes, MAX_JSON_FILES_BYTES)
         advice = files_advice
     content = await read_bytes(request, limit, settings.body_seconds, advice)
-    return parse_json(content, model, settings), len(content)
+    return parse_json(content, model, settings, requests=requests), len(content)
 
 
 def _nest_fields(fields: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -91,10 +96,15 @@ async def read_optional_json(request: Request, default: M, settings: ApiSettings
 
 
 def parse_json(
-    content: bytes, model: type[M], settings: ApiSettings, *, strict: bool | None = None
+    content: bytes,
+    model: type[M],
+    settings: ApiSettings,
+    *,
+    strict: bool | None = None,
+    requests: int = 1,
 ) -> M:
     """Parse JSON as `model`. If not `strict`, texts may be numbers. Raises RefusedRequest: 422."""
-    simple = _simplify(content, VALUES_PER_FILE * settings.max_files + OTHER_VALUES)
+    simple = _simplify(content, VALUES_PER_FILE * settings.max_files + OTHER_VALUES * requests)
     try:
         return model.model_validate_json(simple, strict=strict)
     except ValidationError as error:

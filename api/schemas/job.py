@@ -87,6 +87,7 @@ class JobSummary(Life):
 
     task: str
     conversation_id: str
+    batch_id: str | None = Field(None, description="the batch that it was submitted with")
     labels: list[str]
     priority: Priority
     model: str | None = Field(description="null: the worker's default")
@@ -146,6 +147,7 @@ class Job(Life):
 
     spec: Spec
     conversation_id: str
+    batch_id: str | None = Field(None, description="the batch that it was submitted with")
     continues: Continuation | None = Field(
         None, description="of a rebase, and of a follow-up on a repository, once it has begun"
     )

@@ -5,8 +5,10 @@ See ADR 53.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from api import problems
@@ -57,18 +59,23 @@ class Admission:
         self._day_limit = day_limit
         self._averages: dict[str, tuple[float, Amount]] = {}
         self._loads: dict[str, tuple[float, SystemLoad]] = {}
+        self._turn = asyncio.Lock()
 
     async def check(self, tenant: str) -> None:
         """Raise RefusedRequest (429 or 503, with Retry-After) if the service accepts no further
         job."""
-        now = time.monotonic()
-        read_at, load = self._loads.get(tenant, (0.0, None))
-        if load is None or now - read_at > LOAD_SECONDS:
-            load = await self._store.system_load(tenant)
-            if len(self._loads) >= MAX_TENANTS:
-                self._loads.clear()
-            self._loads[tenant] = (now, load)
-        _raise(admission.check_load(load, self._limits))
+        async with self._turn:
+            now = time.monotonic()
+            read_at, load = self._loads.get(tenant, (0.0, None))
+            if load is None or now - read_at > LOAD_SECONDS:
+                load, read_at = await self._store.system_load(tenant), now
+                if len(self._loads) >= MAX_TENANTS:
+                    self._loads.clear()
+            refusal = admission.check_load(load, self._limits)
+            if refusal is None:  # with this job, so that a batch stays within the limit
+                load = replace(load, queued=load.queued + 1)
+            self._loads[tenant] = (read_at, load)
+        _raise(refusal)
 
     async def check_budget(self, caller: Credential, job_limit: Cap) -> None:
         """Raise RefusedRequest (429) if a job that may spend `job_limit` is not expected to be

@@ -51,12 +51,15 @@ class _Signature(Submitter):
     idempotency: Idempotency | None
 
 
-def _sign(caller: Credential, request_id: str, idempotency: Idempotency | None) -> _Signature:
+def _sign(
+    caller: Credential, request_id: str, idempotency: Idempotency | None, batch_id: str = ""
+) -> _Signature:
     return {
         "by": caller.name,
         "key_id": caller.id,
         "person": caller.person,
         "request_id": request_id,
+        "batch_id": batch_id,
         "idempotency": idempotency,
     }
 
@@ -109,6 +112,7 @@ async def submit(
     request_id: str,
     idempotency: Idempotency | None = None,
     parts: FormParts = NO_PARTS,
+    batch_id: str = "",
 ) -> Submission:
     """Submit a valid request. `request` and `spec` are of `check`, so the spec has no inputs yet;
     `parts` are the files of the form. Raises RefusedRequest: 404, 422, 429, 503."""
@@ -117,7 +121,7 @@ async def submit(
     await check_token_limit(services.store, request)
     await _check_admission(services, caller, spec)
     spec, digests = await store_inputs(services, caller, request, spec, parts)
-    signature = _sign(caller, request_id, idempotency)
+    signature = _sign(caller, request_id, idempotency, batch_id)
     submitted = _accepted(
         await services.operations.submit(
             caller.tenant, spec, **signature, blobs=digests, authors=authors

@@ -312,6 +312,8 @@ class JobRecord:
     """The person of that key. '': unknown."""
     request_id: str = ""
     """The id of the HTTP request that submitted the job."""
+    batch_id: str = ""
+    """The id of the batch that the job was submitted with. '': it was submitted alone."""
     revisions: int = 0
     """The passes of the executor, counted when the job pauses and when it ends."""
     authors: tuple[Signer, ...] = ()

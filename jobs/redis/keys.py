@@ -23,9 +23,9 @@ fettle:hold:{model}         string  no call of the model is made until it expire
 fettle:capabilities         hash    the abilities of models' servers that workers learned, by model
 fettle:turn:{name}          string  the lock of work for the fleet; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, label, person, model,
-                                    repository, conversation, those that begin a conversation, and
-                                    those with an override; jobs of another kind than tasks have
-                                    their own, after `:kind:{k}`
+                                    repository, conversation, batch, those that begin a
+                                    conversation, and those with an override; jobs of another kind
+                                    than tasks have their own, after `:kind:{k}`
 fettle:queue:{tenant}:{p}   zset    jobs of a priority that wait for a worker, by creation
 fettle:barred:{tenant}:{p}  zset    jobs with an open review that this person may not approve
 fettle:words:{tenant}       zset    all words that find jobs, in alphabetical order

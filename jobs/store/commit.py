@@ -362,6 +362,7 @@ def _permanent_listings(record: JobRecord) -> Sequence[str]:
     values = [
         ("person", record.person or record.submitted_by),
         ("conversation", record.conversation_id),
+        ("batch", record.batch_id),
         ("model", spec.model),
         ("repository", spec.repo.name if spec.repo else None),
         *(("label", label.strip()) for label in spec.labels),

@@ -25,7 +25,7 @@ from jobs.redis.connection import Clock, await_redis, decode_hash, read_script
 from jobs.redis.keys import JobKeys
 from jobs.store.search import JOBS_PER_STEP, WordIndex, words_of_search
 from jobs.store.spending import read_charges
-from jobs.store.types import Cursor, JobPage
+from jobs.store.types import Charge, Cursor, JobPage
 from jobs.transitions.review_rules import NAMED, named_approver
 from jobs.view.inbox import Order, WaitingReview
 
@@ -58,6 +58,15 @@ class Period:
 
 
 ALWAYS = Period()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """The status and the cost of a job of a batch."""
+
+    id: str
+    status: Status
+    charges: Sequence[Charge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +150,9 @@ class Listing(Clock):
         with these identity keys (see `jobs.model.people`), and of these only the reviews of the
         `assignee`, if there is a name. `period`: when the jobs were submitted. `cursor`: only jobs
         after it; then `offset` is 0.
-        `values`: a `label`, a `person`, a `model`, the name of a `repository`, or the id of a
-        `conversation`; None: any. `conversations=""`: the first jobs of conversations."""
+        `values`: a `label`, a `person`, a `model`, the name of a `repository`, the id of a
+        `conversation` or of a `batch`; None: any. `conversations=""`: the first jobs of
+        conversations."""
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
         statuses = waits | ({status} if status is not None else set())
         listings = [keys.listing(tenant, "status", name, kind=kind) for name in sorted(statuses)]
@@ -354,6 +364,21 @@ class Listing(Clock):
             specs = [json.loads(spec) for spec in await await_redis(pipe.execute()) if spec]
         urls = (spec["repo"].get("url") for spec in specs if spec.get("repo"))
         return list(dict.fromkeys(url for url in urls if url))
+
+    async def jobs_of_batch(self, tenant: str, batch_id: str) -> list[BatchJob]:
+        """The jobs of a batch, the oldest first."""
+        ids = await await_redis(self.redis.zrange(keys.listing(tenant, "batch", batch_id), 0, -1))
+        async with self.redis.pipeline(transaction=False) as pipe:
+            for job_id in ids:
+                job = JobKeys(job_id.decode())
+                pipe.hget(job.record, "status")
+                pipe.hgetall(job.charges)
+            stored = await await_redis(pipe.execute())
+        return [
+            BatchJob(job_id.decode(), Status(status.decode()), read_charges(charges))
+            for job_id, status, charges in zip(ids, stored[::2], stored[1::2], strict=True)
+            if status
+        ]
 
     async def changes(self, tenant: str) -> int:
         """How often a tenant's jobs were added, changed or removed. While the number is the same, a

@@ -67,6 +67,7 @@ class Submitter(TypedDict, total=False):
     key_id: str
     person: str
     request_id: str
+    batch_id: str
 
 
 def submit(
@@ -79,6 +80,7 @@ def submit(
     request_id: str = "",
     key_id: str = "",
     person: str = "",
+    batch_id: str = "",
     authors: tuple[Signer, ...] = (),
     **origin: str,
 ) -> Change:
@@ -101,6 +103,7 @@ def submit(
         key_id=key_id,
         person=person,
         request_id=request_id,
+        batch_id=batch_id,
         authors=authors,
     )
     data = {
