@@ -98,8 +98,6 @@ def job_parts(
         yield from parts(event, detail)
     if job["conversation_id"] != job["id"]:
         yield Line("follows up", job["conversation_id"], Tone.QUIET)
-    if job.get("batch_id"):
-        yield Line("batch", job["batch_id"], Tone.QUIET)
     if job["plan"]:
         yield from plan_parts(job["plan"], detail)
     yield from _history(job, detail)

@@ -189,7 +189,7 @@ class Listing(Clock):
                 await self._inbox_page(entries, total, limit, offset, order, cursor), is_exact=exact
             )
         sets = await self._sets_of_search(tenant, groups, waits_for or ())
-        found = await self._search(
+        matches = await self._search(
             period,
             sets,
             limit,
@@ -200,9 +200,9 @@ class Listing(Clock):
         )
         if is_listing:
             total = await await_redis(self.redis.zcard(groups[0][0]))
-            found = replace(found, total=total, is_exact=True)
-        page = await self._load_page(found.ids, found.total)
-        return replace(page, is_exact=found.is_exact, next=found.next_cursor(page.records))
+            matches = replace(matches, total=total, is_exact=True)
+        page = await self._load_page(matches.ids, matches.total)
+        return replace(page, is_exact=matches.is_exact, next=matches.next_cursor(page.records))
 
     async def _inbox_page(
         self,
@@ -238,15 +238,15 @@ class Listing(Clock):
         tasks that wait."""
         groups = groups or [[keys.listing(tenant, "status", Status.AWAITING_REVIEW)]]
         sets = await self._sets_of_search(tenant, groups, waits_for)
-        found = await self._search(period, sets, MAX_INBOX, 0, oldest_first=True)
-        total, ids = found.total, found.ids
+        matches = await self._search(period, sets, MAX_INBOX, 0, oldest_first=True)
+        total, ids = matches.total, matches.ids
         stored = await await_redis(self.redis.hmget(keys.reviews(tenant), ids)) if ids else ()
         entries = sorted(map(WaitingReview.read, ids, stored), key=order.position)
         if assignee:
             person = identity_of(assignee)
             entries = [entry for entry in entries if identity_of(entry.assignee) == person]
             total = len(entries)
-        return entries, total, found.is_exact
+        return entries, total, matches.is_exact
 
     async def _sets_of_search(
         self, tenant: str, groups: Sequence[Sequence[str]], waits_for: Collection[str]
