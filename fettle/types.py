@@ -3394,10 +3394,117 @@ class ChecksRequest(TypedDict):
     """programs to start; their output and files are compared outside the sandbox"""
 
 
+class JobOptions(TypedDict):
+    """The fields of a job that are optional, as arguments of `Client.submit`."""
+
+    model: NotRequired[str | None]
+    """provider:model from the operator's allow-list, or auto: chosen by the task's difficulty;
+    else the worker's default"""
+    timeout_seconds: NotRequired[int | None]
+    """limit of the running time, without waiting for a person"""
+    run_seconds: NotRequired[int | None]
+    """limit of the time of one run of code; the limit of its processor time moves with it. Else
+    the worker's setting"""
+    run_memory_bytes: NotRequired[int | None]
+    """limit of the memory of one run of code; else the worker's setting"""
+    image: NotRequired[str | None]
+    """the image of its sandboxes, from the operator's list, where the sandbox is Docker; else
+    the worker's own"""
+    max_steps: NotRequired[int | None]
+    """limit of the executor's model calls in one revision, or in one of its parallel steps; else
+    the worker's setting"""
+    max_cost_usd: NotRequired[str | float | None]
+    """limit of the job's spending on models, in US dollars, such as 0.25; else the operator's
+    limit"""
+    max_tokens: NotRequired[int | None]
+    """limit of the tokens of its model calls; else the operator's limit"""
+    approvals: NotRequired[int | None]
+    """approvals that a review takes, 1 or 2. Two are by different people, and your own does not
+    count; else the operator's setting"""
+    pause: NotRequired[Pause | None]
+    """when a reviewed job pauses: before_critic, when the executor has ended; every_run: also
+    after each reply of the model whose code was run"""
+    review_expires_seconds: NotRequired[int | None]
+    """seconds until a review expires; else never"""
+    on_expiry: NotRequired[OnExpiry | None]
+    """the outcome of an expired review: approve (only with a successful run, and one approval),
+    reject, or stay open; else the operator's setting"""
+    review_remind_seconds: NotRequired[int | None]
+    """seconds until a reminder of an open review, by an event and the operator's webhook"""
+    review_escalate_seconds: NotRequired[int | None]
+    """seconds until an open review is escalated"""
+    setup: NotRequired[str | None]
+    """the shell command that installs the repository's dependencies, once for all jobs on the
+    same commit, such as `pip install -e .[test]`; empty: nothing is installed. Else the
+    repository's own files suggest one"""
+    review: NotRequired[bool]
+    """ask a person before the critic decides"""
+    steps: NotRequired[list[str | OrderedStep]]
+    """your own plan, in place of the planner's: at most 20 texts, or {text, after}. With
+    `parallel`, steps that do not need each other run at the same time; else the steps run in the
+    order of the list"""
+    repo: NotRequired[RepoRequest | None]
+    """the git repository that the work starts from; `files` lie over it, and the result is a
+    patch"""
+    deliver: NotRequired[DeliverRequest | None]
+    """push the change to the repository's url when it is approved, to a host that the operator
+    lists for it"""
+    conversation_id: NotRequired[str | None]
+    """the conversation that this job continues; it runs one job at a time"""
+    max_revisions: NotRequired[int]
+    """the most passes executor -> critic"""
+    on_exhausted: NotRequired[OnExhausted]
+    """how a job without approval ends when its revisions run out, or more are of no use. `fail`:
+    failed, as `unapproved`, with its best result attached; `accept`: succeeded with that result,
+    shown as unapproved, unless its acceptance checks fail"""
+    verify: NotRequired[list[str] | str]
+    """the verification command, as words or as one command line that is split into words (no
+    shell runs it). It runs over the resulting files, and again with the job's source files
+    broken, where it has to fail. Else the model declares a command"""
+    evidence: NotRequired[Evidence]
+    """`none` lets the critic approve work that cannot be executed, such as documents; else only
+    a person can approve it"""
+    priority: NotRequired[Priority]
+    """the order among waiting jobs"""
+    labels: NotRequired[list[str]]
+    """labels to find the job by"""
+    record: NotRequired[bool]
+    """record the model's replies, for GET /jobs/{id}/recording"""
+    repair: NotRequired[bool]
+    """false: the work ends with the first code that was run; the model does not fix it, and the
+    critic does not send it back"""
+    checks: NotRequired[ChecksRequest | None]
+    """acceptance tests: the critic cannot approve while they fail. They run over a copy of the
+    workspace after each revision, never in the workspace itself"""
+    write_tests: NotRequired[bool]
+    """have a tester write acceptance tests first, only from the task"""
+    questions: NotRequired[bool]
+    """let the planner ask up to three questions first, answered at /review"""
+    questions_expire_seconds: NotRequired[int | None]
+    """seconds until the planner's defaults count as answers; else the operator's setting
+    (`FETTLE_QUESTIONS_EXPIRE_SECONDS`), or never"""
+    parallel: NotRequired[bool]
+    """run independent steps of the plan in parallel; their files are merged, and the executor
+    resolves conflicts. Steps of your own plan need `after`"""
+    benchmark: NotRequired[dict[str, Any] | None]
+    """measure the model by a set of exercises, each of which is a job with the other terms of
+    this request. The task is the benchmark's title"""
+
+
+class JobRequest(JobOptions):
+    """A coding task and its options."""
+
+    task: str
+    """the task in plain English"""
+    files: NotRequired[dict[str, str | KeptFile]]
+    """the workspace's first files, by relative path: their text, or the digest of bytes that
+    another job has"""
+
+
 class BatchRequest(TypedDict):
     """The requests of new jobs. Each is validated by itself, so that a wrong one stops no other."""
 
-    jobs: list[dict[str, Any]]
+    jobs: list[JobRequest]
 
 
 class CheckRequest(TypedDict):
@@ -3566,113 +3673,6 @@ class ForkRequest(TypedDict):
     """the task, in place of the original's task and of its `steps`"""
     checks: NotRequired[ChecksRequest | None]
     """acceptance tests, in place of the original's"""
-
-
-class JobOptions(TypedDict):
-    """The fields of a job that are optional, as arguments of `Client.submit`."""
-
-    model: NotRequired[str | None]
-    """provider:model from the operator's allow-list, or auto: chosen by the task's difficulty;
-    else the worker's default"""
-    timeout_seconds: NotRequired[int | None]
-    """limit of the running time, without waiting for a person"""
-    run_seconds: NotRequired[int | None]
-    """limit of the time of one run of code; the limit of its processor time moves with it. Else
-    the worker's setting"""
-    run_memory_bytes: NotRequired[int | None]
-    """limit of the memory of one run of code; else the worker's setting"""
-    image: NotRequired[str | None]
-    """the image of its sandboxes, from the operator's list, where the sandbox is Docker; else
-    the worker's own"""
-    max_steps: NotRequired[int | None]
-    """limit of the executor's model calls in one revision, or in one of its parallel steps; else
-    the worker's setting"""
-    max_cost_usd: NotRequired[str | float | None]
-    """limit of the job's spending on models, in US dollars, such as 0.25; else the operator's
-    limit"""
-    max_tokens: NotRequired[int | None]
-    """limit of the tokens of its model calls; else the operator's limit"""
-    approvals: NotRequired[int | None]
-    """approvals that a review takes, 1 or 2. Two are by different people, and your own does not
-    count; else the operator's setting"""
-    pause: NotRequired[Pause | None]
-    """when a reviewed job pauses: before_critic, when the executor has ended; every_run: also
-    after each reply of the model whose code was run"""
-    review_expires_seconds: NotRequired[int | None]
-    """seconds until a review expires; else never"""
-    on_expiry: NotRequired[OnExpiry | None]
-    """the outcome of an expired review: approve (only with a successful run, and one approval),
-    reject, or stay open; else the operator's setting"""
-    review_remind_seconds: NotRequired[int | None]
-    """seconds until a reminder of an open review, by an event and the operator's webhook"""
-    review_escalate_seconds: NotRequired[int | None]
-    """seconds until an open review is escalated"""
-    setup: NotRequired[str | None]
-    """the shell command that installs the repository's dependencies, once for all jobs on the
-    same commit, such as `pip install -e .[test]`; empty: nothing is installed. Else the
-    repository's own files suggest one"""
-    review: NotRequired[bool]
-    """ask a person before the critic decides"""
-    steps: NotRequired[list[str | OrderedStep]]
-    """your own plan, in place of the planner's: at most 20 texts, or {text, after}. With
-    `parallel`, steps that do not need each other run at the same time; else the steps run in the
-    order of the list"""
-    repo: NotRequired[RepoRequest | None]
-    """the git repository that the work starts from; `files` lie over it, and the result is a
-    patch"""
-    deliver: NotRequired[DeliverRequest | None]
-    """push the change to the repository's url when it is approved, to a host that the operator
-    lists for it"""
-    conversation_id: NotRequired[str | None]
-    """the conversation that this job continues; it runs one job at a time"""
-    max_revisions: NotRequired[int]
-    """the most passes executor -> critic"""
-    on_exhausted: NotRequired[OnExhausted]
-    """how a job without approval ends when its revisions run out, or more are of no use. `fail`:
-    failed, as `unapproved`, with its best result attached; `accept`: succeeded with that result,
-    shown as unapproved, unless its acceptance checks fail"""
-    verify: NotRequired[list[str] | str]
-    """the verification command, as words or as one command line that is split into words (no
-    shell runs it). It runs over the resulting files, and again with the job's source files
-    broken, where it has to fail. Else the model declares a command"""
-    evidence: NotRequired[Evidence]
-    """`none` lets the critic approve work that cannot be executed, such as documents; else only
-    a person can approve it"""
-    priority: NotRequired[Priority]
-    """the order among waiting jobs"""
-    labels: NotRequired[list[str]]
-    """labels to find the job by"""
-    record: NotRequired[bool]
-    """record the model's replies, for GET /jobs/{id}/recording"""
-    repair: NotRequired[bool]
-    """false: the work ends with the first code that was run; the model does not fix it, and the
-    critic does not send it back"""
-    checks: NotRequired[ChecksRequest | None]
-    """acceptance tests: the critic cannot approve while they fail. They run over a copy of the
-    workspace after each revision, never in the workspace itself"""
-    write_tests: NotRequired[bool]
-    """have a tester write acceptance tests first, only from the task"""
-    questions: NotRequired[bool]
-    """let the planner ask up to three questions first, answered at /review"""
-    questions_expire_seconds: NotRequired[int | None]
-    """seconds until the planner's defaults count as answers; else the operator's setting
-    (`FETTLE_QUESTIONS_EXPIRE_SECONDS`), or never"""
-    parallel: NotRequired[bool]
-    """run independent steps of the plan in parallel; their files are merged, and the executor
-    resolves conflicts. Steps of your own plan need `after`"""
-    benchmark: NotRequired[dict[str, Any] | None]
-    """measure the model by a set of exercises, each of which is a job with the other terms of
-    this request. The task is the benchmark's title"""
-
-
-class JobRequest(JobOptions):
-    """A coding task and its options."""
-
-    task: str
-    """the task in plain English"""
-    files: NotRequired[dict[str, str | KeptFile]]
-    """the workspace's first files, by relative path: their text, or the digest of bytes that
-    another job has"""
 
 
 class KeyRequest(TypedDict):

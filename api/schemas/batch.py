@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SkipValidation
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
 
 from api.schemas.fields import RequestModel, ResponseModel
 from api.schemas.job import JobReceipt
@@ -12,12 +14,14 @@ from jobs.model.event_data.model_calls import Usd
 from jobs.model.record import Status
 
 MAX_JOBS = 500
+_JOB_REQUEST = WithJsonSchema({"$ref": f"#/components/schemas/{JobRequest.__name__}"})
+"""The schema of a value that this model does not validate."""
 
 
 class BatchRequest(RequestModel):
     """The requests of new jobs. Each is validated by itself, so that a wrong one stops no other."""
 
-    jobs: list[SkipValidation[JobRequest]] = Field(min_length=1, max_length=MAX_JOBS)
+    jobs: list[Annotated[Any, _JOB_REQUEST]] = Field(min_length=1, max_length=MAX_JOBS)
 
 
 class SubmittedJob(ResponseModel):
