@@ -35,9 +35,15 @@ def test_run_sends_each_option(fettle, finished, tiny, tmp_path, monkeypatch):
     fettle(
         "run", "Sort", "--review", "--model", "groq:x", "--file", "src/a.py",
         "--file", str(tmp_path / "src" / "a.py"), "--conversation", "c1", "--label", "l",
+        "--step", "Read it.", "--step", "after none: Sort it.", "--step", "after 1, 2: Test it.",
     )  # fmt: skip
     assert tiny.requests[0].body == {
         "task": "Sort",
+        "steps": [
+            "Read it.",
+            {"text": "Sort it.", "after": []},
+            {"text": "Test it.", "after": [1, 2]},
+        ],
         "review": True,
         "model": "groq:x",
         "files": {"src/a.py": b"A = 1\n", "a.py": b"A = 1\n"},
