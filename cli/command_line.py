@@ -17,9 +17,10 @@ from typing import Any
 
 import click
 
-from cli.errors import BadSettings, CliError, of_system
+from cli.errors import BadSettings, CliError, from_client, of_system
 from cli.exit_codes import HELP
 from cli.signals import StoppedBySignal
+from fettle.errors import FettleError
 from settings.reading.config_file import ConfigFileError, name_file
 
 
@@ -257,6 +258,8 @@ def run(args: list[str]) -> int:
         return _show(BadSettings(str(error)))
     except CliError as error:
         return _show(error)
+    except FettleError as error:
+        return _show(from_client(error))
     except OSError as error:
         return _show(of_system(error))
     return result if isinstance(result, int) else 0

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from cli.client.service import Service
 from cli.errors import BadSettings
+from fettle import Service
+from fettle.addresses import is_loopback
 from settings.base import FettleSettings, StoreSettings
 from settings.client import ClientSettings
+from settings.starting.environment import unusable_proxies
 from settings.starting.provenance import complaints
 from settings.starting.unknown import refused_names
 
@@ -43,8 +45,11 @@ def refuse_names(settings: StoreSettings) -> None:
 def open_service(flags: Mapping[str, Any]) -> Service:
     """The service that the settings name. Raises BadSettings."""
     settings = load(ClientSettings, **flags)
-    key = settings.api_key.get_secret_value()
-    if not (key.isascii() and key.isprintable()):
-        text = "FETTLE_API_KEY has characters that no key has"
-        raise BadSettings("the key cannot be used", text, "copy the key again")
-    return Service(settings.url, key)
+    # A proxy cannot reach this machine's loopback.
+    for name, kind in () if is_loopback(settings.url) else unusable_proxies():
+        raise BadSettings(
+            f"{name} names a {kind} proxy",
+            "Fettle can use http and https proxies only",
+            "set HTTPS_PROXY to one of those, or unset it",
+        )
+    return Service(settings.url, settings.api_key.get_secret_value())

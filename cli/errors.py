@@ -1,24 +1,23 @@
 """The errors that end a command, with their exit codes.
 
 CliError            1  the command failed; `next_step` names the remedy
-  +-- RequestRefused 1 the service refused (2 if the request itself was wrong)
-  +-- Unreachable   3  no service answers
-  |     +-- NotFettle  the server is not Fettle, or is another release of Fettle
   +-- BadSettings   2  a setting has an invalid value
 
-`cli.exit_codes` explains the codes. A command that a signal stops exits with 128 + the signal.
+`from_client` makes a CliError of an error of the client. `cli.exit_codes` explains the codes. A
+command that a signal stops exits with 128 + the signal.
 """
 
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
-from typing import Any
 
 from cli.exit_codes import BAD_USAGE, FAILED, NOT_REACHABLE
+from fettle import errors
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
+_PASSING = frozenset({429, 502, 503, 504})
+"""The service cannot serve now."""
 _WRONG_STATE = "/problems/wrong-state"
 _RULES_OF_REVIEWS = ("/problems/own-approval", "/problems/review-rule")
 _OVERRIDE_NEEDED = "/problems/override-needed"
@@ -52,51 +51,28 @@ class BadSettings(CliError):
     exit_code = BAD_USAGE
 
 
-class Unreachable(CliError):
-    """No server answers at the service's address, or it cannot serve now."""
-
-    exit_code = NOT_REACHABLE
-
-
-class NotFettle(Unreachable):
-    """The answer differs from every answer of this release of Fettle."""
-
-    def __init__(self, url: str, detail: str) -> None:
-        title = f"the server at {url} is not Fettle, or is another release of Fettle"
-        super().__init__(title, detail, START_IT)
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceProblem:
-    """An RFC 9457 problem from the API."""
-
-    status: int
-    title: str
-    detail: str = ""
-    retryable: bool = False
-    fields: tuple[str, ...] = ()
-    """Each wrong field, with the reason."""
-    path: str = ""
-    """The path of the request, such as /jobs/j1."""
-    type: str = ""
-    limit: Any = None
+def from_client(error: errors.FettleError) -> CliError:
+    """The error of the client, with its exit code and the next step at a terminal."""
+    match error:
+        case errors.ApiError(status=status) if status in _PASSING:
+            refused = CliError(error.title, error.detail, "try again in a moment")
+            refused.exit_code = NOT_REACHABLE
+        case errors.ApiError(type=kind) if kind == _WRONG_STATE and error.detail:
+            refused = CliError(error.detail, next_step=_advice(error))  # the title says less
+        case errors.ApiError(status=status):
+            refused = CliError(error.title, error.detail, _advice(error))
+            refused.exit_code = BAD_USAGE if status in _WRONG_REQUEST else FAILED
+        case errors.ServiceUnreachable():
+            refused = CliError(error.title, error.detail, START_IT)
+            refused.exit_code = NOT_REACHABLE
+        case errors.BadSettings():
+            return BadSettings(error.title, error.detail, error.remedy)
+        case _:
+            return CliError(error.title, error.detail, START_IT)
+    return refused
 
 
-class RequestRefused(CliError):
-    """The service answered with a problem."""
-
-    def __init__(self, problem: ServiceProblem) -> None:
-        detail = "; ".join(problem.fields) or problem.detail  # the detail only sums the fields up
-        if problem.type == _WRONG_STATE and detail:  # the title says less
-            super().__init__(detail, next_step=_advice(problem))
-        else:
-            super().__init__(problem.title, detail, _advice(problem))
-        self.problem = problem
-        if problem.status in _WRONG_REQUEST:
-            self.exit_code = BAD_USAGE
-
-
-def _advice(problem: ServiceProblem) -> str:
+def _advice(problem: errors.ApiError) -> str:
     match problem.status:
         case 401:
             return "set FETTLE_API_KEY to a key of this service (`fettle keys create` makes one)"

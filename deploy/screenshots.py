@@ -20,11 +20,11 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from cli.client.service import Service
 from cli.demo.jobs import JOBS, begin_project
 from cli.local.throwaway import throwaway
 from cli.output import Screen
 from cli.repository.bundle import bundle
+from fettle import Service
 from lab.browser import launched
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"

@@ -54,7 +54,7 @@ class ObservedEvent(Protocol):
 
 
 class ExerciseJobs(Protocol):
-    """The jobs of exercises. `cli.client.service.Service` is one, and waits for jobs. The worker's
+    """The jobs of exercises. `fettle.Service` is one, and waits for jobs. The worker's
     own raises Unfinished instead: the caller repeats all calls later. Each submission has a key, so
     repetition submits no job twice."""
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
-from cli.client.service import Job, Service
-from cli.errors import CliError, RequestRefused
+from cli.client import Job
+from cli.errors import CliError
+from fettle import Service
+from fettle.errors import ApiError
 from jobs.blobs import atomic_write
 
 MOST_BYTES = 64 * 1024
@@ -44,7 +46,7 @@ def write(folder: Path, name: str, data: bytes) -> Path:
 def save_recording(service: Service, job_id: str, path: Path) -> None:
     """Write the recording in one step. Only its owner can read the file.
 
-    Raises RequestRefused if the job has no recording, CliError if the file cannot be written.
+    Raises ApiError if the job has no recording, CliError if the file cannot be written.
     """
     content = service.recording(job_id)
     try:
@@ -66,7 +68,7 @@ def text_of(service: Service, job_id: str, most_bytes: int = MOST_BYTES) -> Text
             return None
         try:
             content = service.artifact(job_id, artifact["name"], digest=artifact["digest"])
-        except RequestRefused:
+        except ApiError:
             return None
         return as_text(content)
 
@@ -112,5 +114,5 @@ def change_of(service: Service, job: Job) -> JobChange:
         about = changes["patch"] or {"files": len(files), **sums}
         patch = service.patch(job["id"]).decode(errors="backslashreplace")
         return JobChange(patch, about, facts=facts)
-    except RequestRefused as refused:
+    except ApiError as refused:
         return JobChange(problem=str(refused))

@@ -10,8 +10,9 @@ from pathlib import Path, PurePath
 
 import click
 
-from cli.client.service import Service
-from cli.errors import CliError, RequestRefused
+from cli.errors import CliError
+from fettle import Service
+from fettle.errors import ApiError
 
 OPTION = "--file"
 UNCHECKED_BYTES = 10 * 1024 * 1024
@@ -43,7 +44,7 @@ class InputFiles:
             return
         try:
             most = service.system()["limits"]["max_files_bytes"]
-        except RequestRefused:  # a key that may only submit: the service decides
+        except ApiError:  # a key that may only submit: the service decides
             return
         if total > most:
             detail = (

@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from cli.client import Job
 from cli.client.files import save, text_of
-from cli.client.service import Job, Service
 from cli.demo.jobs import DemoJob, begin_project
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import confirmed, draw
@@ -19,6 +19,7 @@ from cli.render.parts import Tone
 from cli.render.texts import patch_text, printable
 from cli.repository.apply import apply
 from cli.repository.bundle import bundle
+from fettle import Service
 
 DETAIL = Detail(code_lines=60, output_lines=24)
 PLOT = ".png"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cli.client import Job
 from cli.client.files import text_of
-from cli.client.service import Job, Service
 from cli.exit_codes import DETACHED, exit_code_of
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import Later, ask
@@ -11,6 +11,7 @@ from cli.output import Screen, print_json
 from cli.render.evidence import Detail, questions_parts
 from cli.render.job import answer_parts, look_line, next_parts, outcome_parts, patch_parts
 from cli.render.review import how_to_decide
+from fettle import Service
 
 
 def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:

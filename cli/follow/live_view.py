@@ -15,12 +15,12 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from api.quantities import plural, spent
-from cli.client.events import ReceivedEvent
 from cli.client.files import TextOf
 from cli.output import Screen
 from cli.render.events import file_parts, parts
 from cli.render.evidence import Detail
 from cli.render.texts import printable
+from fettle.events import ReceivedEvent
 from jobs.view.plan_work import PlanWork
 
 

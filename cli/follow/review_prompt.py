@@ -14,9 +14,8 @@ from typing import Any
 import click
 
 from api.line_comments import parse
+from cli.client import Job
 from cli.client.files import as_text, change_of, save
-from cli.client.service import Job, Service
-from cli.errors import RequestRefused
 from cli.output import Screen
 from cli.render.evidence import questions_parts
 from cli.render.part_formats import INSET
@@ -30,6 +29,8 @@ from cli.render.review import (
 )
 from cli.render.texts import printable
 from cli.signals import Signals
+from fettle import Service
+from fettle.errors import ApiError
 
 PICTURE_ROWS = 28
 LOOK_SECONDS = 0.2
@@ -57,9 +58,9 @@ def _decide(service: Service, job: Job, screen: Screen) -> None:
         }
         try:
             service.decide(job["id"], decision)
-        except RequestRefused as refused:
+        except ApiError as refused:
             screen.line("refused", str(refused))
-            if refused.problem.status == 409:  # somebody else was quicker
+            if refused.status == 409:  # somebody else was quicker
                 return
         else:
             return
@@ -202,7 +203,7 @@ def _ask_edit(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     while written := _answer(question):
         try:
             files |= edit_files(service, job["id"], [written])
-        except (click.ClickException, RequestRefused) as error:
+        except (click.ClickException, ApiError) as error:
             screen.text(printable(str(error)))
         question = "another file (or Enter): " if files else question
     if files:

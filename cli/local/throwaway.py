@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli.client.service import Service
 from cli.doctor import deployment
 from cli.doctor.deployment import Rating
 from cli.errors import CliError
@@ -18,6 +17,7 @@ from cli.local.deployment import Deployment, environment
 from cli.local.processes import LoggedProcesses, running
 from cli.output import Screen
 from cli.signals import Signals
+from fettle import Service
 from settings.client import isolated_environment
 
 READY_SECONDS = 90.0

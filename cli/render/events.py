@@ -9,7 +9,6 @@ from typing import Any
 from api.http.foreign_text import first_line, signature, visible_path
 from api.line_comments import location
 from api.quantities import UNREPORTED, duration, money, plural
-from cli.client.events import ReceivedEvent
 from cli.client.files import TextOf
 from cli.render.evidence import (
     Detail,
@@ -26,6 +25,7 @@ from cli.render.evidence import (
 )
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.texts import clip, language_of, printable
+from fettle.events import ReceivedEvent
 from jobs.view.work import read_critique, unmet_text
 
 Data = Mapping[str, Any]

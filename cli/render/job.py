@@ -9,7 +9,6 @@ from typing import Any
 
 from api.http.foreign_text import visible_path
 from api.quantities import duration, plural
-from cli.client.events import ReceivedEvent
 from cli.client.files import JobChange
 from cli.render.events import (
     ACCEPTED,
@@ -33,6 +32,7 @@ from cli.render.evidence import (
 )
 from cli.render.parts import Code, Line, Part, Prose, Tone
 from cli.render.texts import clip, patch_text, printable, spend, waits_text
+from fettle.events import ReceivedEvent
 
 PATCH_LINES = 400
 

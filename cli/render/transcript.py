@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from api.http.foreign_text import signature
 from api.quantities import duration, spent
-from cli.client.events import ReceivedEvent
-from cli.client.service import Job
+from cli.client import Job
 from cli.render.events import file_parts, override_note, parts
 from cli.render.evidence import FULL_DETAIL
 from cli.render.part_formats import fenced, markdown_lines
 from cli.render.texts import spend
+from fettle.events import ReceivedEvent
 
 Texts = Mapping[tuple[str, str], str]
 """The full texts that events have in a short form, by the id of the run and the part of the run."""

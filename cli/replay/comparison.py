@@ -8,7 +8,7 @@ from difflib import unified_diff
 from itertools import zip_longest
 from typing import Any
 
-from cli.client.service import Job
+from cli.client import Job
 from jobs.view.work import read_critique
 
 RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")

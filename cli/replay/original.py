@@ -10,10 +10,12 @@ from typing import Any
 from urllib.parse import quote
 
 from api.schemas.review import SentComment
-from cli.client.events import ReceivedEvent
+from cli.client import Job
 from cli.client.files import as_text
-from cli.client.service import Job, Service
-from cli.errors import CliError, RequestRefused
+from cli.errors import CliError
+from fettle import Service
+from fettle.errors import ApiError
+from fettle.events import ReceivedEvent
 from jobs.model.spec import CASES_PATH
 
 # A replay sends the fields of the original request again, new fields included, except these:
@@ -108,12 +110,10 @@ def _repository_request(job: Job, repo: Mapping[str, Any]) -> Mapping[str, str]:
 def _recording(service: Service, job_id: str) -> bytes:
     try:
         return service.recording(job_id)
-    except RequestRefused as error:
-        if error.problem.status != NOT_FOUND:
+    except ApiError as error:
+        if error.status != NOT_FOUND:
             raise
-        raise _unplayable(
-            job_id, error.problem.detail, f"record the next job: {TO_RECORD}"
-        ) from None
+        raise _unplayable(job_id, error.detail, f"record the next job: {TO_RECORD}") from None
 
 
 def _unplayable(job_id: str, reason: str, next_step: str = "") -> CliError:

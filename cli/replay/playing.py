@@ -7,10 +7,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli.client.service import Job, Service
+from cli.client import Job
 from cli.local.throwaway import throwaway
 from cli.output import Screen
 from cli.replay.original import Original
+from fettle import Service
 from settings.base import DEVELOPMENT_KEY
 
 DEVELOPMENT = "development"

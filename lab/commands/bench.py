@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from cli.client.service import Service
 from cli.errors import CliError
 from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
+from fettle import Service
 from lab.evals import extra
 from lab.evals.laboratory import OWN_FILE, BenchLaboratory
 from lab.evals.report import bars, tables

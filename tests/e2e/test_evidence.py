@@ -13,7 +13,7 @@ from support.processes.deployment import running_deployment
 from support.processes.fronts import front
 from support.servers import git_repositories
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 

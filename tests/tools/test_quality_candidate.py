@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.client.events import ReceivedEvent
+from fettle.events import ReceivedEvent
 from lab.evals.run.candidate import first_attempt, stand_in
 
 

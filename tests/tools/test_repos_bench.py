@@ -17,8 +17,8 @@ from support.processes.fronts import front
 from support.servers.package_index import serve
 from support.servers.web_server import web_server
 
-from cli.client.service import Service
 from cli.main import run
+from fettle import Service
 from lab.evals.report.results import read_results
 from lab.evals.repos import own
 from lab.provider import ProviderServer, Reply, Request, ToolCall

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.client.events import ReceivedEvent
+from fettle.events import ReceivedEvent
 from lab.drills.restart.drill import JobVerdict, RestartOutcome
 from lab.drills.restart.judging import CALLS, JobState, finished, lost_facts, paused
 

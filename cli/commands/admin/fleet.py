@@ -11,10 +11,10 @@ import click
 from pydantic import ValidationError
 
 from api.schemas.job_defaults import JobDefaults
-from cli.client.service import Service
 from cli.context import open_service
-from cli.errors import RequestRefused
 from cli.output import Screen, print_json
+from fettle import Service
+from fettle.errors import ApiError
 
 REMOVES_JOBS = "/problems/removes-jobs"
 """The problem that asks for a confirmation; its `limit` is the number of the jobs."""
@@ -106,10 +106,10 @@ def _changed(service: Service, values: Mapping[str, float], *, yes: bool) -> Map
     while True:
         try:
             return service.change_fleet(version, values, accepted)
-        except RequestRefused as refused:
-            if refused.problem.type != REMOVES_JOBS:
+        except ApiError as refused:
+            if refused.type != REMOVES_JOBS:
                 raise
-            accepted = int(refused.problem.limit)
+            accepted = int(refused.problem["limit"])
         if not yes:
             removal = (
                 f"{accepted} finished jobs are older than the new retention_days, and will be "

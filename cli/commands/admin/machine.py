@@ -11,11 +11,12 @@ from pydantic import ValidationError
 from cli.context import bad_settings, load, open_service
 from cli.doctor import deployment, machine
 from cli.doctor.deployment import Finding, Rating
-from cli.errors import Unreachable
-from cli.exit_codes import FAILED
+from cli.errors import from_client
+from cli.exit_codes import FAILED, NOT_REACHABLE
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from cli.render.texts import printable
+from fettle.errors import FettleError
 from settings.api import ApiSettings
 from settings.base import FettleSettings
 from settings.client import ClientSettings, UpSettings
@@ -67,9 +68,12 @@ def _examined(flags: Mapping[str, Any]) -> Iterable[Finding]:
     try:
         with open_service(flags) as service:
             return list(deployment.findings(service.system()))
-    except Unreachable as error:
-        away = Finding("service", Rating.BAD, str(error), error.next_step)
-        return [away, *machine.findings(load(WorkerSettings))]
+    except FettleError as error:
+        away = from_client(error)
+        if away.exit_code != NOT_REACHABLE:
+            raise
+        findings = machine.findings(load(WorkerSettings))
+        return [Finding("service", Rating.BAD, str(away), away.next_step), *findings]
 
 
 def _show(screen: Screen, findings: Iterable[Finding], *, could_run: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cli.client.service import Job
+from cli.client import Job
 from cli.context import open_service
 from cli.errors import CliError
 from cli.output import Screen

@@ -12,9 +12,8 @@ from typing import Any
 import click
 
 from api.http.foreign_text import first_line, visible_path
-from cli.client.events import ReceivedEvent
+from cli.client import Job
 from cli.client.files import change_of, save, text_of
-from cli.client.service import Job, Service
 from cli.context import open_service
 from cli.errors import CliError
 from cli.exit_codes import HELP
@@ -24,6 +23,8 @@ from cli.render.evidence import Detail
 from cli.render.job import is_of_work, job_parts
 from cli.render.texts import printable, waits_text
 from cli.render.transcript import Texts, transcript
+from fettle import Service
+from fettle.events import ReceivedEvent
 from jobs.model.spec import JobKind
 
 STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "cancelled")

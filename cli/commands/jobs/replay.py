@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.client.service import Job
+from cli.client import Job
 from cli.context import open_service
 from cli.exit_codes import FAILED
 from cli.output import Screen, print_json

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from api.line_comments import parse
-from cli.client.service import Service
 from cli.context import open_service
 from cli.follow.review_prompt import edit_files, last_program
 from cli.output import Screen, print_json
 from cli.render.review import CHOICES
+from fettle import Service
 
 
 @click.command()

@@ -15,7 +15,6 @@ from api.http.foreign_text import visible_path
 from api.quantities import plural
 from cli.client.files import save_recording
 from cli.client.input_files import InputFiles, collect
-from cli.client.service import Service
 from cli.commands.jobs.spec_options import set_fields, spec_options
 from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
@@ -23,6 +22,7 @@ from cli.follow.follow import follow_to_end
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from cli.repository.source import RepositorySource, find_source
+from fettle import Service
 
 PARTS_OF_FIELDS = frozenset({"check_command", "cases", "ref", "dirty", "branch", "pull_request"})
 """Options that are part of the field `checks`, `repo` or `deliver`. Every other option has the name

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from api.quantities import duration, spent
-from cli.client.service import Job
+from cli.client import Job
 from cli.demo.jobs import JOBS
 from cli.demo.playing import Play, files_folder
 from cli.exit_codes import FAILED

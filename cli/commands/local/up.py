@@ -13,7 +13,6 @@ from typing import IO, Any
 
 import click
 
-from cli.client.service import Service
 from cli.context import load, refuse_names
 from cli.errors import DISK_FULL, BadSettings, CliError
 from cli.local import bubblewrap, ports, redis_server
@@ -24,6 +23,7 @@ from cli.local.supervisor import Supervisor
 from cli.output import Screen
 from cli.render.parts import Tone
 from cli.signals import Signals, StoppedBySignal
+from fettle import Service
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 from settings.client import UpSettings, child_environment, model_keys

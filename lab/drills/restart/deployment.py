@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli.client.service import Service
-from cli.errors import Unreachable
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment, environment
 from cli.local.processes import Child, LoggedProcesses, Processes, running
 from cli.signals import Signals
+from fettle import Service
+from fettle.errors import FettleError
 from settings.client import isolated_environment
 
 
@@ -51,7 +51,7 @@ class ScratchDeployment:
             def answers() -> bool:
                 try:
                     service.jobs(limit=1)
-                except Unreachable:
+                except FettleError:
                     return False
                 return True
 

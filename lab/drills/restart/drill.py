@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.client.events import FINAL
-from cli.client.service import Service
 from cli.local.processes import Child
+from fettle import Service
+from fettle.events import FINAL
 from lab.drills.restart import judging
 from lab.drills.restart.deployment import ScratchDeployment, scratch_deployment
 from lab.drills.restart.judging import JobState

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.client.events import ReceivedEvent
+from fettle.events import ReceivedEvent
 
 CALLS = 3
 """Model calls of the recorded job: plan, code, answer."""

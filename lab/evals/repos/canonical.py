@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.client.service import Service
+from fettle import Service
 from lab.evals.repos.job import worker
 from lab.evals.repos.scripted import TERMS
 from lab.evals.repos.task import RepoTask

@@ -10,7 +10,8 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
-from cli.client.service import Job, Service
+from cli.client import Job
+from fettle import Service
 from lab.evals.report.results import Result, SolutionVerdict
 from lab.evals.repos.halves import task_halves
 from lab.evals.repos.task import RepoTask

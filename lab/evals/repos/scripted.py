@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from cli.client.service import Service
 from cli.output import Screen
+from fettle import Service
 from lab.evals.repos.halves import fix_halves, task_halves
 from lab.evals.repos.task import RepoTask
 from lab.evals.run import service

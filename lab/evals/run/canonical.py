@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.client.service import Service
+from fettle import Service
 from lab.evals.run.hidden_tests import verify
 from lab.evals.run.tries import for_each
 from lab.evals.sources.exercise import Exercise, Files

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from cli.client import Job
 from cli.client.files import as_text
-from cli.client.service import Job
 from jobs.benchmarks import ExerciseJobs, ObservedEvent
 from lab.evals.report.results import Result, SolutionVerdict
 from lab.evals.run.candidate import Candidate, first_attempt, stand_in

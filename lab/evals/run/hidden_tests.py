@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cli.client.service import Job
+from cli.client import Job
 from jobs.benchmarks import ExerciseJobs
 from lab.evals.report.results import SolutionVerdict
 from lab.evals.sources.exercise import Exercise, Files

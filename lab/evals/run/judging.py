@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import IO, Any, Self
 
 from cli.client.files import as_text
-from cli.client.service import Service
+from fettle import Service
 from lab.evals.errors import BadResults
 from lab.evals.report.results import Result
 from lab.evals.sources.exercise import Exercise

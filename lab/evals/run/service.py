@@ -15,10 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from cli.client.service import Service
 from cli.context import load
 from cli.local.throwaway import throwaway
 from cli.output import Screen
+from fettle import Service
 from settings.client import ClientSettings
 from settings.sandbox import SandboxSettings
 from settings.starting.carried import carried_settings

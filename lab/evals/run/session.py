@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Generic
 
 from api.quantities import duration
-from cli.client.service import Service
 from cli.output import Screen
 from cli.render.parts import Tone
+from fettle import Service
 from lab.evals.report.results import Header, Result, ResultFile, read_results
 from lab.evals.run import beginning, service
 from lab.evals.run.judging import Judge

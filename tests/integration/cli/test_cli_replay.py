@@ -11,8 +11,8 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
-from cli.client.service import Service
 from cli.main import run
+from fettle import Service
 from lab.provider import ProviderServer, Request, Turn
 from settings.base import DEVELOPMENT_KEY
 

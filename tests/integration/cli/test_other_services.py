@@ -18,12 +18,12 @@ from support.jobs.event_examples import EXAMPLES
 from support.servers.tiny_service import Answer, ReceivedRequest, serving
 
 from api.app import create_app
-from cli.client.answers import AnswerSource
-from cli.client.events import read_event
-from cli.client.service import Service
 from cli.command_line import SECTIONS, fettle, run
-from cli.errors import NotFettle
 from cli.exit_codes import NOT_REACHABLE
+from fettle import Service
+from fettle.answers import AnswerSource
+from fettle.errors import NotFettle
+from fettle.events import read_event
 from settings.api import ApiSettings
 
 pytestmark = pytest.mark.matrix

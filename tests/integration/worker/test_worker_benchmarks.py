@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support.processes.benchmarks import MODEL, Benchmarks, running_benchmarks
 
-from cli.errors import RequestRefused
 from cli.main import run
+from fettle.errors import ApiError
 from lab.evals.report.results import parse_results
 
 pytestmark = pytest.mark.timeout(240)
@@ -133,7 +133,7 @@ def test_the_command_leaves_a_measurement_to_a_worker(benchmarks, tmp_path, caps
     ],
 )
 def test_a_wrong_request_names_its_field(benchmarks, changed, field, words):
-    with pytest.raises(RequestRefused) as refused:
+    with pytest.raises(ApiError) as refused:
         benchmarks.submit(**changed)
     text = f"{refused.value} {refused.value.detail}"
     assert field in text

@@ -16,8 +16,8 @@ from support.processes.delivering import CALLS, CHANGED, SECRET, Delivering, del
 from support.processes.fronts import front
 from support.servers.forge_api import PATH
 
-from cli.client.service import Service
-from cli.errors import RequestRefused
+from fettle import Service
+from fettle.errors import ApiError
 
 
 @pytest.fixture
@@ -294,7 +294,7 @@ def test_an_owner_of_the_changed_file_approves(forge: Delivering, tmp_path: Path
         review = forge.job(job_id, "awaiting_review")["review"]
         assert review["payload"]["owners"] == [{"path": CHANGED, "owners": ["@days"]}]
         decision = {"action": "approve", "review_id": review["id"], "digest": review["digest"]}
-        with pytest.raises(RequestRefused, match=r"all changed files \(days/count.py: @days\)"):
+        with pytest.raises(ApiError, match=r"all changed files \(days/count.py: @days\)"):
             heidi.decide(job_id, decision)
         grace.decide(job_id, decision)
         assert forge.job(job_id)["result"]["delivery"]["branch"]

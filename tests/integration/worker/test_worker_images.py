@@ -14,7 +14,7 @@ from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 from support.servers import docker_engine as engines
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 

@@ -13,7 +13,7 @@ from support.graph.repository_job import ANSWER, REPLIES, TASK, RepairingModel, 
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from settings.base import DEVELOPMENT_KEY
 

@@ -18,7 +18,8 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
-from cli.client.service import Job, Service
+from cli.client import Job
+from fettle import Service
 from lab.provider import ProviderServer, Request, Turn
 from settings.base import DEVELOPMENT_KEY
 

@@ -20,7 +20,7 @@ from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.fronts import front
 from support.servers.git_repositories import Repository, clone_repository
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer, Request
 from settings.base import DEVELOPMENT_KEY
 

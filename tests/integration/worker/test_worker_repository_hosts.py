@@ -16,7 +16,7 @@ from support.processes.fronts import front
 from support.servers.git_repositories import Repository, clone_repository
 from support.servers.git_server import GitServer, git_server
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from settings.base import DEVELOPMENT_KEY
 

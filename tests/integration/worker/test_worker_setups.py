@@ -18,7 +18,7 @@ from support.servers.git_repositories import Repository
 from support.servers.package_index import serve
 from support.servers.web_server import Answer, WebServer, web_server
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 

@@ -15,7 +15,7 @@ from support.processes.fronts import front
 from support.servers.git_repositories import Repository
 from support.servers.ssh_server import SshServer, ssh_server
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 

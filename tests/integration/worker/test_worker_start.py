@@ -15,7 +15,7 @@ from support.processes.deployment import running_deployment
 from support.processes.preloaded import REPOSITORY
 from support.servers.collector import collector
 
-from cli.client.service import Service
+from fettle import Service
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
 from lab.provider import ProviderServer

@@ -12,9 +12,9 @@ import socket
 import sys
 from typing import Any
 
-from cli.client.service import Service
 from cli.local.throwaway import throwaway
 from cli.output import Screen
+from fettle import Service
 from lab.drills.attacks.environment.netspace import leave_the_network
 
 

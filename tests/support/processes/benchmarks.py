@@ -15,7 +15,7 @@ import httpx
 from support.processes.deployment import running_deployment
 from support.processes.fronts import front
 
-from cli.client.service import Service
+from fettle import Service
 from lab.evals.run.designed import Design, Kind
 from lab.evals.sources import sets
 from lab.provider import Hang, ProviderServer, Request, Turn

@@ -19,7 +19,7 @@ from support.servers.forge_api import PATH, ForgeApi
 from support.servers.git_repositories import Repository
 from support.servers.git_server import GitServer, git_server
 
-from cli.client.service import Service
+from fettle import Service
 from lab.provider import ProviderServer, ToolCall
 from settings.base import DEVELOPMENT_KEY
 

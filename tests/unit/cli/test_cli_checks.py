@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 from support.servers.tiny_service import Answer, job
 
-from cli.client.events import ReceivedEvent
 from cli.render.events import parts
 from cli.render.evidence import FULL_DETAIL, Detail
 from cli.render.part_formats import plain_lines
+from fettle.events import ReceivedEvent
 
 CHECKED = {
     "revision": 1,

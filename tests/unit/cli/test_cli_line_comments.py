@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.line_comments import parse, split, write_comments
-from cli.errors import RequestRefused, ServiceProblem
 from cli.follow import review_prompt
 from cli.output import Screen
 from cli.render.events import decision_parts
 from cli.render.parts import Code, Line, Prose
 from cli.render.review import REVIEW_DETAIL
+from fettle.errors import ApiError
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1)
 words = texts.map(str.strip).filter(bool)
@@ -86,7 +86,7 @@ class Work(Tiny):
 
     def file(self, _job_id, path):
         if path not in self.files:
-            raise RequestRefused(ServiceProblem(404, "Not found", "no such file"))
+            raise ApiError({"status": 404, "title": "Not found", "detail": "no such file"})
         return self.files[path]
 
 

@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 from support.jobs.event_examples import EXAMPLES
 
-from cli.client.events import ReceivedEvent
 from cli.follow import live_view
 from cli.follow.live_view import LiveView
 from cli.output import Screen
 from cli.render.events import plan_parts
 from cli.render.evidence import Detail
 from cli.render.part_formats import plain_lines
+from fettle.events import ReceivedEvent
 
 CHUNK = {"call": "r1", "role": "shell", "part": "output", "text": "", "try": 1,
          "command": "pytest -q", "seconds": 4.0}  # fmt: skip

@@ -13,12 +13,13 @@ from rich.text import Text
 from cli.commands.local.up import ServiceAddresses, banner
 from cli.doctor import deployment
 from cli.doctor.deployment import Rating
-from cli.errors import RequestRefused, ServiceProblem
+from cli.errors import from_client
 from cli.follow.review_prompt import matching
 from cli.output import Screen
 from cli.parameters import Duration
 from cli.render.review import choices, how_to_decide
 from cli.signals import Signals, StoppedBySignal
+from fettle.errors import ApiError
 from settings.client import child_environment, isolated_environment, model_keys
 
 
@@ -214,17 +215,19 @@ def test_a_withdrawal_is_offered_only_where_the_service_offers_it(actions, offer
     assert ("withdraw" in choices(review)) == offered
 
 
+def next_step(status: int, kind: str = "x", path: str = "/jobs/j1") -> str:
+    problem = {"status": status, "title": "no", "type": f"/problems/{kind}"}
+    return from_client(ApiError(problem, path)).next_step
+
+
 def test_a_refused_approval_against_the_evidence_names_the_option():
-    refused = ServiceProblem(409, "no", "1 test fails", type="/problems/override-needed")
-    assert "--override -m TEXT" in RequestRefused(refused).next_step
+    assert "--override -m TEXT" in next_step(409, "override-needed")
 
 
 def test_the_refusal_of_an_own_approval_does_not_mention_scopes():
-    assert (
-        "scope" in RequestRefused(ServiceProblem(403, "no", type="/problems/forbidden")).next_step
-    )
+    assert "scope" in next_step(403, "forbidden")
     for kind in ("own-approval", "review-rule"):
-        advice = RequestRefused(ServiceProblem(403, "no", type=f"/problems/{kind}")).next_step
+        advice = next_step(403, kind)
         assert "scope" not in advice
         assert "docs/review.md" in advice
 
@@ -240,15 +243,14 @@ def test_the_refusal_of_an_own_approval_does_not_mention_scopes():
     ],
 )
 def test_the_hint_after_a_name_that_is_not_found_fits_the_request(path, hint):
-    assert hint in RequestRefused(ServiceProblem(404, "Not found", path=path)).next_step
+    assert hint in next_step(404, "not-found", path)
 
 
 def test_a_conflicting_state_is_named_without_a_title():
     detail = "this job has already succeeded: it cannot be cancelled"
-    problem = ServiceProblem(
-        409, "The job is in another state", detail, type="/problems/wrong-state"
-    )
-    assert str(RequestRefused(problem)) == detail
+    title, kind = "The job is in another state", "/problems/wrong-state"
+    problem = {"status": 409, "title": title, "detail": detail, "type": kind}
+    assert str(from_client(ApiError(problem))) == detail
 
 
 def test_only_possible_decisions_are_offered():

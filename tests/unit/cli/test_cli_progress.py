@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 from support.jobs.event_examples import EXAMPLES
 
-from cli.client.events import ReceivedEvent
 from cli.render.events import SHOWN, parts
 from cli.render.evidence import FULL_DETAIL, Detail, verification_parts
 from cli.render.part_formats import plain_lines
 from cli.render.parts import Code
+from fettle.events import ReceivedEvent
 
 RUN = {
     "id": "r1",

@@ -7,10 +7,10 @@ from support.servers.tiny_service import Answer, event, job, stream
 
 from api.schemas.job_request import JobRequest
 from api.schemas.job_spec import Spec
-from cli.client.service import Service
 from cli.main import run
 from cli.replay.comparison import compare
 from cli.replay.original import OMITTED_FIELDS, fetch_original
+from fettle import Service
 
 SPEC = {
     "task": "Sort a list",

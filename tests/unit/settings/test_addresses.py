@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from redis.asyncio.connection import SSLConnection, parse_url
 from support.servers.certificates import self_signed
 
-from cli.client.service import Service
-from cli.context import load
+from cli.context import load, open_service
 from cli.errors import BadSettings
 from jobs.queue.hints import celery_app
 from settings.base import FettleSettings, StoreSettings
@@ -321,11 +320,11 @@ def test_a_proxy_is_parsed(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
             with pytest.raises(ValidationError, match=f"{name} names a malformed proxy") as refused:
                 ProviderSettings()
             with pytest.raises(BadSettings, match=f"{name} names a malformed proxy") as ended:
-                Service("http://fettle.test", "k")
+                open_service({"url": "http://fettle.test"})
             assert SECRET not in f"{refused.value} {ended.value}"
             patch.setenv(name, f"me:{SECRET}@proxy:3128")
             ProviderSettings()
-            Service("http://fettle.test", "k")
+            open_service({"url": "http://fettle.test"})
 
 
 def test_an_origin_is_scheme_host_and_port() -> None:

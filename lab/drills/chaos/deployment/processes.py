@@ -18,12 +18,12 @@ from pathlib import Path
 
 import redis
 
-from cli.client.service import Service
 from cli.errors import CliError
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment as Programs
 from cli.local.deployment import environment
 from cli.local.processes import Child, LocalProgram, Processes
+from fettle import Service
 from lab.drills import process_tree
 from lab.drills.chaos.checks.case import RecoveryBounds
 from lab.drills.chaos.faults.tcp_proxy import FaultProxy

@@ -11,8 +11,8 @@ from typing import Any, Self
 import httpx
 from httpx_sse import EventSource
 
-from cli.client.answers import AnswerSource
-from cli.client.events import ReceivedEvent, read_event
+from fettle.answers import AnswerSource
+from fettle.events import ReceivedEvent, read_event
 from lab.drills.chaos.oplog import (
     Cancelled,
     Connected,

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cli.client.events import FINAL
+from fettle.events import FINAL
 from lab.drills.chaos.load.client import ChaosClient
 from lab.drills.chaos.oplog import Answered
 from lab.drills.chaos.schedule import JobPlan

@@ -10,14 +10,16 @@ needs.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from cli.errors import NotFettle
+from fettle.errors import NotFettle
 
+Value = TypeVar("Value")
 _MISSING = frozenset({"missing", "union_tag_not_found", "union_tag_invalid"})
 _UNKNOWN = frozenset({"enum", "literal_error"})
 
@@ -55,8 +57,11 @@ def _from(source: AnswerSource, content: dict[str, Any]) -> Fields:
     return fields
 
 
-def parse_object(source: AnswerSource, text: str, model: type[BaseModel]) -> Fields:
+def parse_object(
+    source: AnswerSource, text: str, model: type[BaseModel] | TypeAdapter[Any]
+) -> Fields:
     """The JSON object that a text holds, compared with its schema. Raises NotFettle."""
+    validate = model.validate_json if isinstance(model, TypeAdapter) else model.model_validate_json
     try:
         content = json.loads(text, object_hook=partial(_from, source))
     except (ValueError, RecursionError):
@@ -64,13 +69,24 @@ def parse_object(source: AnswerSource, text: str, model: type[BaseModel]) -> Fie
     if not isinstance(content, Fields):
         raise source.unexpected("is not a JSON object")
     try:
-        model.model_validate_json(text, strict=True)
+        validate(text, strict=True)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             if not _of_value(detail["type"], detail["input"]):
                 field = ".".join(map(str, detail["loc"]))
                 raise source.unexpected(f"has a wrong field `{field}`: {detail['msg']}") from None
     return content
+
+
+def convert(
+    source: AnswerSource, read: Callable[[Mapping[str, Any]], Value], content: Mapping[str, Any]
+) -> Value:
+    """An object of an answer as a value of `fettle.types`. Raises NotFettle if it lacks a field."""
+    try:
+        return read(content)
+    except ValidationError as error:
+        field = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
+        raise source.unexpected(f"has no field `{field}` that this release can read") from None
 
 
 def _of_value(error_type: str, value: object) -> bool:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import httpx
 import pytest
 from support.servers.tiny_service import Answer, event, job, problem, serving, stream
 
-from cli.client.service import Service
-from cli.errors import CliError, RequestRefused, Unreachable
+from cli.errors import from_client
+from cli.exit_codes import BAD_USAGE
+from fettle import Service
+from fettle.errors import ApiError, FettleError, NotFettle, ServiceUnreachable
+from settings.base import DEVELOPMENT_KEY
 
 
 @pytest.fixture
@@ -21,6 +30,34 @@ def slept() -> list[float]:
 def service(tiny, slept):
     with Service(tiny.url, "secret", sleep=slept.append) as service:
         yield service
+
+
+@contextmanager
+def dropping(connections: int) -> Iterator[str]:
+    """A service that closes this number of connections after it has read a request."""
+    accepted = json.dumps(job(status="queued")).encode()
+    head = f"HTTP/1.1 202 Accepted\r\nContent-Length: {len(accepted)}\r\n"
+    answer = (
+        f"{head}Content-Type: application/json\r\nConnection: close\r\n\r\n".encode() + accepted
+    )
+
+    def serve() -> None:
+        for number in range(connections + 1):
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # the test has ended
+                return
+            with connection:
+                connection.recv(65_536)
+                if number == connections:
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
 
 
 def test_every_call_sends_the_key(tiny, service):
@@ -41,30 +78,64 @@ def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, s
 
 def test_a_decision_is_not_repeated(tiny, service):
     tiny.on("POST /jobs/j1/review", problem(503, "Redis cannot be reached"))
-    with pytest.raises(Unreachable):
+    with pytest.raises(ApiError):
         service.decide("j1", {"action": "approve"})
     assert len(tiny.requests) == 1
+
+
+def test_a_lost_connection_is_made_again_if_that_has_no_second_effect(slept):
+    with dropping(2) as url, Service(url, "k", sleep=slept.append) as service:
+        assert service.submit({"task": "x"})["id"] == "j1"
+    assert len(slept) == 2
+    with (
+        dropping(1) as url,
+        Service(url, "k", sleep=slept.append) as service,
+        pytest.raises(ServiceUnreachable),
+    ):
+        service.decide("j1", {"action": "approve"})
+    assert len(slept) == 2
+
+
+def test_a_client_of_the_caller_follows_no_redirect_with_the_key(tiny):
+    with serving() as stranger, httpx.Client(follow_redirects=True) as http:
+        tiny.on("GET /jobs/j1", Answer(302, "", {"Location": f"{stranger.url}/jobs/j1"}))
+        with Service(tiny.url, "secret", http=http) as service, pytest.raises(NotFettle):
+            service.job("j1")
+        assert not http.is_closed
+        assert stranger.requests == []
+
+
+def test_the_environment_names_the_service_and_the_key(tiny, monkeypatch):
+    monkeypatch.setenv("FETTLE_URL", f"{tiny.url}/")
+    monkeypatch.setenv("FETTLE_API_KEY", "of the environment")
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    with Service() as service:
+        service.job("j1")
+    assert tiny.requests[0].headers["x-api-key"] == "of the environment"
+    monkeypatch.delenv("FETTLE_API_KEY")
+    with Service() as service:
+        assert service.key == DEVELOPMENT_KEY
 
 
 def test_a_problem_is_shown_with_its_fields(tiny, service):
     errors = [{"field": "task", "message": "too long", "limit": 20_000}]
     tiny.on("POST /jobs", problem(422, "The request is not valid", "1 error", errors=errors))
-    with pytest.raises(RequestRefused, match=r"The request is not valid: task: too long") as error:
+    with pytest.raises(ApiError, match=r"The request is not valid: task: too long") as error:
         service.submit({"task": ""})
-    assert error.value.exit_code == 2
+    assert from_client(error.value).exit_code == BAD_USAGE
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, 1), (404, 1), (409, 1), (413, 2), (500, 1)])
 def test_exit_codes_of_refusals(tiny, service, status, code):
     tiny.on("GET /jobs/j1", problem(status, "No"))
-    with pytest.raises(RequestRefused) as error:
+    with pytest.raises(ApiError) as error:
         service.job("j1")
-    assert error.value.exit_code == code
+    assert from_client(error.value).exit_code == code
 
 
 def test_a_service_that_is_not_fettle_is_unreachable(tiny, service):
     tiny.on("GET /jobs/j1", Answer(200, "<html>hello</html>", {"Content-Type": "text/html"}))
-    with pytest.raises(Unreachable, match="is not Fettle"):
+    with pytest.raises(ServiceUnreachable, match="is not Fettle"):
         service.job("j1")
 
 
@@ -79,16 +150,16 @@ def test_the_key_is_sent_to_no_other_server(tiny, service):
                 lambda: service.submit({"task": "x"}, bundle=b"x"),
                 lambda: list(service.events("j1")),
             ):
-                with pytest.raises(Unreachable, match=f"HTTP {status}"):
+                with pytest.raises(ServiceUnreachable, match=f"HTTP {status}"):
                     call()
         for link in (f"{stranger.url}/text", "https://fettle.test/"):
-            with pytest.raises(CliError, match="leads to another server"):
+            with pytest.raises(FettleError, match="leads to another server"):
                 service.text(link)
         assert stranger.requests == []
 
 
 def test_a_job_id_cannot_change_the_path(tiny, service):
-    with pytest.raises(RequestRefused):
+    with pytest.raises(ApiError):
         service.job("../keys")
     assert tiny.requests[0].path == "/jobs/..%2Fkeys"
 
@@ -107,7 +178,7 @@ def test_a_broken_stream_is_resumed_without_duplicate_events(tiny, service):
 
 def test_a_stream_that_cannot_be_resumed_is_abandoned(service, tiny, slept):
     tiny.on("GET /jobs/j1/events", problem(503, "Redis cannot be reached"))
-    with pytest.raises(Unreachable):
+    with pytest.raises(ApiError, match="Redis cannot be reached"):
         list(service.events("j1"))
     assert 30 < sum(slept) < 120
 
@@ -121,5 +192,5 @@ def test_an_answer_can_be_copied_as_any_mapping(tiny, service):
         == type(job_fields)(job_fields)
         == job_fields
     )
-    with pytest.raises(Unreachable, match="has no field `nothing`"):
+    with pytest.raises(ServiceUnreachable, match="has no field `nothing`"):
         job_fields["spec"]["nothing"]

@@ -1,0 +1,1 @@
+"""The asynchronous client. `deploy/client_code.py` makes the synchronous client from it."""

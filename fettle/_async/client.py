@@ -1,0 +1,90 @@
+"""The client of a service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, Self
+
+import httpx
+
+from fettle import types
+from fettle._async.job import AsyncJob, Content, submit
+from fettle._async.service import AsyncService
+from fettle.answers import convert
+
+PAGE = 50
+"""Jobs in one answer."""
+
+
+class AsyncClient:
+    """A service that runs jobs.
+
+    Without `url` and `api_key`, FETTLE_URL and FETTLE_API_KEY name the service and the key to it;
+    without these variables, the client calls `fettle up` on this machine. `http` makes the
+    requests, and its owner closes it. Raises BadSettings.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        self.calls = AsyncService(url, api_key, http=http)
+        """Each call of the API; answers are JSON objects."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.calls.aclose()
+
+    async def submit(
+        self,
+        task: str,
+        *,
+        files: Mapping[str, Content] | None = None,
+        bundle: bytes | None = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> AsyncJob:
+        """Submit a task.
+
+        `files`: the files that the job starts with, by path. `bundle`: a git bundle of the
+        repository. `fields`: further fields of the request, such as `verify`, `repo`, `review`,
+        `model` (docs/api.md). Two submissions with the same `idempotency_key` are one job.
+        """
+        return await submit(
+            self.calls, task, files=files, bundle=bundle, idempotency_key=idempotency_key, **fields
+        )
+
+    def job(self, job_id: str) -> AsyncJob:
+        """The job with this id. No request is sent."""
+        return AsyncJob(self.calls, job_id)
+
+    async def jobs(self, **filters: Any) -> AsyncGenerator[types.JobSummary, None]:
+        """The jobs that match all filters of `GET /jobs`, newest first."""
+        async with aclosing(self.calls.all_jobs("/jobs", PAGE, **filters)) as jobs:
+            async for job in jobs:
+                yield self._summary(job)
+
+    async def conversations(self) -> AsyncGenerator[types.JobSummary, None]:
+        """The first job of each conversation, newest first."""
+        async with aclosing(self.calls.all_jobs("/conversations", PAGE)) as jobs:
+            async for job in jobs:
+                yield self._summary(job)
+
+    async def conversation(self, conversation_id: str) -> types.Conversation:
+        """The newest jobs of a conversation, in the order of their submission."""
+        source = self.calls.source("GET", f"/conversations/{conversation_id}")
+        content = await self.calls.conversation(conversation_id)
+        return convert(source, types.Conversation.model_validate, content)
+
+    def _summary(self, job: Mapping[str, Any]) -> types.JobSummary:
+        return convert(self.calls.source("GET", "/jobs"), types.JobSummary.model_validate, job)

@@ -1,0 +1,254 @@
+"""A job, its files and its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from fettle import types
+from fettle._async.service import AsyncService
+from fettle.answers import AnswerSource, convert
+from fettle.errors import JobCancelled, JobFailed, ReviewNeeded, ServiceUnreachable
+from fettle.events import FINAL, ReceivedEvent, StreamedText
+
+LONGEST_WAIT_SECONDS = 20
+"""The longest time for which one request waits."""
+AGAIN_SECONDS = 2.0
+"""The time until the next look at a job with an open review, or at a service that is away."""
+PATIENCE = 30
+"""The failures in a row after which `result` gives up, which takes about a minute."""
+Content = str | bytes | Path
+"""The content of a file: text, bytes, or the path of a file on this machine."""
+
+
+@dataclass(frozen=True)
+class AsyncJobFile:
+    """A file of a job's workspace. Its content is read when it is needed."""
+
+    job: AsyncJob
+    path: str
+    size: int
+    """Bytes."""
+
+    async def read_bytes(self) -> bytes:
+        """The content."""
+        return await self.job.file(self.path)
+
+    async def read_text(self) -> str:
+        """The content as UTF-8 text."""
+        return (await self.read_bytes()).decode()
+
+
+@dataclass(frozen=True)
+class AsyncResult:
+    """The outcome of a job that has ended."""
+
+    job: types.Job
+    """The complete job."""
+    files: Mapping[str, AsyncJobFile]
+    """The files of the workspace, by path."""
+
+    @property
+    def answer(self) -> str:
+        """The model's answer; empty if the job ended without one."""
+        return self.job.result.answer if self.job.result else ""
+
+    @property
+    def approved_by(self) -> str | None:
+        """`critic`, the names of persons, or None: not approved."""
+        return self.job.result.approved_by if self.job.result else None
+
+    @property
+    def verification(self) -> types.Verification | None:
+        """The evidence that the files work."""
+        return self.job.result.verification if self.job.result else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The cost; None if the price of a call is unknown."""
+        cost = self.job.cost.total.cost_usd
+        return None if cost is None else float(cost)
+
+
+class AsyncJob:
+    """A job of a service. Making this object sends no request."""
+
+    def __init__(self, calls: AsyncService, job_id: str) -> None:
+        self.calls = calls
+        self.id = job_id
+        self.last: types.Job | None = None
+        """The newest state that this object has read."""
+        self._review: Mapping[str, str] = {}
+        """`review_id` and `digest` of the open review that the caller saw."""
+
+    @property
+    def page(self) -> str:
+        """The address of the job's page."""
+        return f"{self.calls.url}/app/jobs/{self.id}"
+
+    async def state(self, *, wait: int = 0) -> types.Job:
+        """Read the job. `wait`: the seconds for which the service waits until the job has ended or
+        waits for a person."""
+        content = await self.calls.job(self.id, wait=wait)
+        job = convert(self._source(), types.Job.model_validate, content)
+        self.last = job
+        self._review = {}
+        if job.review is not None:
+            self._saw_review(job.review.id, job.review.digest)
+        return job
+
+    async def events(self, after: int = 0) -> AsyncGenerator[types.Event, None]:
+        """Each event after the number `after`, once and in order, to the final one. A lost
+        connection is made again."""
+        async with aclosing(self.live_events(after, live=False)) as events:
+            async for event in events:
+                if not isinstance(event, StreamedText):
+                    yield event
+
+    async def live_events(
+        self, after: int = 0, *, live: bool = True
+    ) -> AsyncGenerator[types.Event | StreamedText, None]:
+        """As `events`, and also the output of models and runs while it is written."""
+        async with aclosing(self.calls.follow(self.id, after, live=live)) as stream:
+            async for heard in stream:
+                if not isinstance(heard, ReceivedEvent):
+                    yield StreamedText.model_validate(heard)
+                    continue
+                if heard.kind == "review_opened":
+                    self._saw_review(heard.data["review_id"], heard.data.get("digest") or "")
+                content = {"seq": heard.seq, "at": heard.at, "kind": heard.kind, "data": heard.data}
+                yield convert(self._source("/events"), types.EVENTS.validate_python, content)
+
+    async def result(
+        self, timeout: float | None = None, *, on_review: Literal["wait", "raise"] = "wait"
+    ) -> AsyncResult:
+        """Wait for the end of the job. Raises JobFailed, JobCancelled, TimeoutError after `timeout`
+        seconds; and with `on_review="raise"` ReviewNeeded if the job waits for a person."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        wait, failures = LONGEST_WAIT_SECONDS, 0
+        while True:
+            left = float(LONGEST_WAIT_SECONDS) if deadline is None else deadline - time.monotonic()
+            try:
+                job = await self.state(wait=max(min(wait, int(left)), 0))
+            except ServiceUnreachable:
+                failures += 1
+                if failures > PATIENCE:
+                    raise
+                await self.calls.sleep(AGAIN_SECONDS)
+                continue
+            if job.status in FINAL:
+                return await self._outcome(job)
+            if job.review is not None and on_review == "raise":
+                raise ReviewNeeded(self.id, job.review)
+            if left <= 0:
+                raise TimeoutError(f"the job {self.id} has not ended in {timeout} seconds")
+            # The service does not wait if a review is open.
+            wait, failures = (0 if job.review else LONGEST_WAIT_SECONDS), 0
+            if wait == 0 or left < 1:
+                await self.calls.sleep(min(AGAIN_SECONDS, left))
+
+    async def files(self) -> Mapping[str, AsyncJobFile]:
+        """The files of the workspace, by path."""
+        listed = await self.calls.files(self.id)
+        return {file["path"]: AsyncJobFile(self, file["path"], file["size"]) for file in listed}
+
+    async def file(self, path: str) -> bytes:
+        """The content of a file of the workspace."""
+        return await self.calls.file(self.id, path)
+
+    async def patch(self) -> str:
+        """The change in git's format: of the open review, else of the result."""
+        return (await self.calls.patch(self.id)).decode(errors="surrogateescape")
+
+    async def approve(self, remark: str = "", *, override: bool = False) -> None:
+        """Approve the open review; `override`: although the evidence does not support it."""
+        await self._decide("approve", feedback=remark, override=override)
+
+    async def revise(self, feedback: str = "", comments: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Send the work back. `comments` on lines of the patch: {path, line, text, side?}."""
+        await self._decide("revise", feedback=feedback, comments=list(comments))
+
+    async def reject(self, feedback: str) -> None:
+        """Reject the work: the job fails."""
+        await self._decide("reject", feedback=feedback)
+
+    async def delegate(self) -> None:
+        """Leave the decision to the critic."""
+        await self._decide("delegate")
+
+    async def edit(self, files: Mapping[str, str | None], feedback: str = "") -> None:
+        """Replace the texts of files by path, and have the work verified again; None removes a
+        file."""
+        await self._decide("edit", files=dict(files), feedback=feedback)
+
+    async def answer(self, *answers: str) -> None:
+        """Answer the planner's questions in their order; an empty text takes the default."""
+        await self._decide("answer", answers=list(answers))
+
+    async def cancel(self) -> None:
+        """Cancel the job. A second call has no effect."""
+        await self.calls.cancel(self.id)
+
+    async def retry(self, **terms: Any) -> AsyncJob:
+        """Continue a job that failed or was cancelled, with changed terms."""
+        return AsyncJob(self.calls, (await self.calls.retry(self.id, terms))["id"])
+
+    async def fork(self, **changes: Any) -> AsyncJob:
+        """Begin a new job with the files of this job, with changed fields."""
+        return AsyncJob(self.calls, (await self.calls.fork(self.id, changes))["id"])
+
+    async def follow_up(self, task: str, **fields: Any) -> AsyncJob:
+        """Submit the next task of this job's conversation; `fields` as in `submit`."""
+        job = self.last or await self.state()
+        fields["conversation_id"] = job.conversation_id
+        return await submit(self.calls, task, **fields)
+
+    async def _decide(self, action: str, **fields: Any) -> None:
+        """Decide the review that the caller saw. The service refuses the decision if another
+        review is open now."""
+        if not self._review:
+            await self.state()
+        decision = {name: value for name, value in fields.items() if value}
+        await self.calls.decide(self.id, {"action": action, **decision, **self._review})
+        self._review = {}
+
+    def _source(self, part: str = "") -> AnswerSource:
+        return self.calls.source("GET", f"/jobs/{self.id}{part}")
+
+    def _saw_review(self, review_id: str, digest: str) -> None:
+        self._review = {"review_id": review_id, **({"digest": digest} if digest else {})}
+
+    async def _outcome(self, job: types.Job) -> AsyncResult:
+        result = AsyncResult(job, await self.files())
+        if job.status == "failed":
+            raise JobFailed(self.id, str(job.reason), job.detail, result)
+        if job.status == "cancelled":
+            raise JobCancelled(self.id, result)
+        return result
+
+
+async def submit(
+    calls: AsyncService,
+    task: str,
+    *,
+    files: Mapping[str, Content] | None = None,
+    bundle: bytes | None = None,
+    idempotency_key: str | None = None,
+    **fields: Any,
+) -> AsyncJob:
+    """See `AsyncClient.submit`."""
+    contents = {path: _read(content) for path, content in (files or {}).items()}
+    receipt = await calls.submit(
+        {"task": task, **fields}, contents, bundle=bundle, once=idempotency_key
+    )
+    return AsyncJob(calls, receipt["id"])
+
+
+def _read(content: Content) -> bytes:
+    if isinstance(content, Path):
+        return content.read_bytes()
+    return content.encode() if isinstance(content, str) else content

@@ -1,0 +1,201 @@
+"""The connection to a service: its address, its key, and requests over HTTP.
+
+A problem of the service raises `ApiError`, a missing answer `ServiceUnreachable`, and an answer
+that Fettle would not send `NotFettle`. A request is repeated if a busy service asks for it (429
+and 503 with Retry-After), or if the connection is lost; but not if a repetition may have a second
+effect: a POST is repeated only if it cancels a job, or has an Idempotency-Key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel
+
+from fettle import types
+from fettle.addresses import is_loopback, origin_of, parse_address
+from fettle.answers import AnswerSource, parse_object
+from fettle.errors import (
+    START_IT,
+    ApiError,
+    BadSettings,
+    FettleError,
+    NotFettle,
+    ServiceUnreachable,
+)
+from fettle.problems import TYPES
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+DEVELOPMENT_KEY = "fettle-development-key"
+"""The key of a service without another key, which listens on loopback only."""
+TRIES = 4
+MOST_WAIT_SECONDS = 20.0
+LOST_SECONDS = 0.5
+"""The wait before a request is repeated because the connection was lost."""
+TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+BUSY = frozenset({429, 503})
+LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+
+
+class AsyncTransport:
+    """The service at `url`, called with one key.
+
+    Without `url` and `api_key`, FETTLE_URL and FETTLE_API_KEY name them; without these variables,
+    they are those of `fettle up` on this machine. `http` makes the requests, and its owner closes
+    it. `tries`: how often a request is made at most. Raises BadSettings.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        http: httpx.AsyncClient | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        tries: int = TRIES,
+    ) -> None:
+        self.url = (url or os.environ.get("FETTLE_URL") or DEFAULT_URL).rstrip("/")
+        self.key = api_key or os.environ.get("FETTLE_API_KEY") or DEVELOPMENT_KEY
+        self._origin = origin_of(parse_address(self.url))
+        if not (self.key.isascii() and self.key.isprintable()):
+            text = "FETTLE_API_KEY has characters that no key has"
+            raise BadSettings("the key cannot be used", text, "copy the key again")
+        self._tries = tries
+        self.sleep = sleep
+        self._owns_http = http is None
+        self._http = http or self._connections()
+
+    def _connections(self) -> httpx.AsyncClient:
+        try:
+            # A proxy cannot reach the loopback of this machine.
+            return httpx.AsyncClient(trust_env=not is_loopback(self.url))
+        except (ImportError, ValueError, httpx.InvalidURL):  # these errors repeat the address
+            raise BadSettings(
+                "a proxy of HTTP_PROXY, HTTPS_PROXY or ALL_PROXY cannot be used",
+                "the client can use http and https proxies only",
+                "set HTTPS_PROXY to one of those, or unset it",
+            ) from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._owns_http:
+            await self._http.aclose()
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, timeout: httpx.Timeout = TIMEOUT, **request: Any
+    ) -> AsyncIterator[httpx.Response]:
+        """Send one request; the body of the answer is not read yet. Only the service's own origin
+        gets the key: a path that is a link of an answer may lead elsewhere. Raises
+        httpx.TransportError."""
+        link = httpx.URL(path)
+        url = link if link.is_absolute_url else httpx.URL(self.url + path)
+        if origin_of(url) != self._origin:
+            raise FettleError("the service's answer leads to another server", remedy=START_IT)
+        headers = {
+            "User-Agent": "fettle-client",
+            **request.pop("headers", {}),
+            "X-API-Key": self.key,
+        }
+        async with self._http.stream(
+            method, url, headers=headers, timeout=timeout, follow_redirects=False, **request
+        ) as answer:
+            yield answer
+
+    async def send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """The complete answer to a request that the service carried out. Raises FettleError."""
+        is_idempotent = method != "POST" or path.endswith("/cancel")
+        repeatable = is_idempotent or "Idempotency-Key" in request.get("headers", {})
+        for tries_left in reversed(range(self._tries)):
+            seconds = LOST_SECONDS
+            try:
+                async with self.stream(method, path, **request) as answer:
+                    await answer.aread()
+                if answer.is_success:
+                    return answer
+                seconds = _retry_after(answer)
+                error: FettleError = self.refusal(self.source(method, path), answer)
+                passes = answer.status_code in BUSY
+            except httpx.TransportError as broken:
+                error = self.unreachable(broken)
+                passes = isinstance(broken, LOST)
+            except httpx.DecodingError as wrong:
+                raise self.source(method, path).unexpected(f"cannot be decoded: {wrong}") from None
+            if not (passes and tries_left and repeatable):
+                break
+            await self.sleep(seconds)
+        raise error
+
+    async def json(
+        self, model: type[BaseModel], essential: str | None, method: str, path: str, **request: Any
+    ) -> dict[str, Any]:
+        """The object of an answer, which has at least the field `essential`."""
+        answer = await self.send(method, path, **request)
+        content = parse_object(self.source(method, path), answer.text, model)
+        if essential is not None:
+            content[essential]  # raises NotFettle
+        return content
+
+    async def receipt(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        """The answer to a change of a job: {id, kind, status, version, links}."""
+        return await self.json(types.JobReceipt, "status", method, path, **request)
+
+    async def void(self, method: str, path: str, status: int) -> None:
+        """A call that the service answers with this status and no content."""
+        answer = await self.send(method, path)
+        if answer.status_code != status or answer.content.strip(b"{}"):
+            raise _not_fettle(self.source(method, path), answer)
+
+    def source(self, method: str, path: str) -> AnswerSource:
+        """The origin of an answer, for errors."""
+        return AnswerSource(self.url, method, path)
+
+    def refusal(self, source: AnswerSource, answer: httpx.Response) -> FettleError:
+        """The error for an answer that is not a success."""
+        try:
+            problem = parse_object(source, answer.text, types.Problem)
+            kind = TYPES.get(problem["type"], ApiError)
+            title = {"title": problem["title"], "status": answer.status_code}
+            return kind({**problem, **title}, source.path)
+        except NotFettle:
+            return _not_fettle(source, answer)
+
+    def unreachable(self, error: httpx.TransportError) -> ServiceUnreachable:
+        """The error for a request without an answer."""
+        detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
+        return ServiceUnreachable(f"no Fettle answers at {self.url}", detail, START_IT)
+
+
+def without_empty(query: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that have a value."""
+    return {name: value for name, value in query.items() if value not in (None, "")}
+
+
+def job_path(job_id: str) -> str:
+    """The path of a job. No id can change the rest of the path."""
+    return f"/jobs/{quote(job_id, safe='')}"
+
+
+def _not_fettle(source: AnswerSource, answer: httpx.Response) -> NotFettle:
+    media_type = answer.headers.get("content-type", "no type")
+    return source.unexpected(f"is HTTP {answer.status_code} with {media_type}")
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    try:
+        seconds = float(answer.headers.get("Retry-After", "1"))
+    except ValueError:  # an HTTP date: no service of Fettle sends one
+        seconds = 1.0
+    return min(max(seconds, 0.1), MOST_WAIT_SECONDS)
