@@ -236,8 +236,8 @@ async def test_events_continue_over_cut_connections(url: str) -> None:
         numbers = [event.seq for event in live if not isinstance(event, StreamedText)]
         assert transport.left == 0
         assert numbers == list(range(1, (await job.state()).last_event + 1))
-        with_output = [event for event in live if isinstance(event, StreamedText)]
-        assert all(streamed.text for streamed in with_output)
+        roles = {event.role for event in live if isinstance(event, StreamedText)}
+        assert roles <= {"planner", "executor", "critic", "python"}
         assert await patch_of(client.job(job.id)) == await patch_of(job)
 
 
