@@ -88,14 +88,20 @@ async def read_page(
     limit: int,
     offset: int,
     cursor: Cursor | None = None,
+    *,
+    first_of_conversations: bool = False,
 ) -> JobPage:
-    """The page of the caller's tenant. Raises RefusedRequest: 422, 429, 503."""
+    """The page of the caller's tenant; with `first_of_conversations`, only of jobs that begin a
+    conversation. Raises RefusedRequest: 422, 429, 503."""
     check_order(filters.start, filters.end)
     if filters.waiting and not caller.may(Scope.REVIEW):
         return JobPage((), 0)
     period = Period(*(None if at is None else to_ms(at) for at in (filters.start, filters.end)))
     listed = {name: getattr(filters, name) for name in LISTED_FIELDS}
-    conditions = sum(map(bool, (filters.status, filters.override, *listed.values())))
+    if first_of_conversations:
+        listed["conversations"] = ""
+    terms = (filters.status, filters.override, *listed.values())
+    conditions = sum(term is not None for term in terms)
     searches = filters.text or filters.waiting or period != ALWAYS or conditions > 1
     with services.searches.slot(caller.id) if searches else contextlib.nullcontext():
         return await services.store.page(

@@ -41,6 +41,14 @@ SECTIONS = (
                 "cli.commands.jobs.run:run_command",
                 "Submit a task, show its progress, print its answer.",
             ),
+            "chat": (
+                "cli.commands.jobs.chat:chat_command",
+                "Chat: submit tasks, follow them and decide, in one conversation.",
+            ),
+            "conversations": (
+                "cli.commands.jobs.conversations:conversations_command",
+                "List conversations, or show the tasks and answers of one.",
+            ),
             "list": ("cli.commands.jobs.reading:list_command", "List jobs, newest first."),
             "show": (
                 "cli.commands.jobs.reading:show_command",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from api import problems
 from api.auth.caller import Reader
 from api.http.answers import as_json
-from api.listing import CursorText, list_jobs, read_cursor
+from api.listing import CursorText, JobFilters, list_jobs, read_cursor, read_page
 from api.openapi import responses
 from api.schemas import patterns
 from api.schemas.job import JobList
@@ -29,20 +29,22 @@ Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
     operation_id="list_conversations",
     response_model=JobList,
     summary="List conversations, the latest begun first",
-    responses=responses(),
+    responses=responses(problems.TOO_MANY_SEARCHES, problems.SEARCHES_BUSY),
 )
 async def listing(
     services: ServicesDep,
     caller: Reader,
+    filters: Annotated[JobFilters, Depends()],
     limit: Limit = 20,
     offset: Offset = 0,
     cursor: CursorText = None,
 ) -> Response:
     """The first job of each of your tenant's conversations. A task that follows up no other begins
-    a conversation, and a conversation is listed until its first job is removed."""
+    a conversation, and a conversation is listed until its first job is removed. The filters are
+    those of `GET /jobs`, and hold for the first job."""
     after = read_cursor(cursor, offset)
-    page = await services.store.page(
-        caller.tenant, limit=limit, offset=offset, cursor=after, conversations=""
+    page = await read_page(
+        services, caller, filters, limit, offset, after, first_of_conversations=True
     )
     return as_json(await list_jobs(services, page, limit, offset, after))
 

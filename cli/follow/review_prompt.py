@@ -45,10 +45,12 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
     of the review. Raises Later at end of input."""
     with Signals(), TemporaryDirectory(prefix="fettle-review-") as folder:
         show(service, job, screen, Path(folder))
-        _decide(service, job, screen)
+        decide(service, job, screen)
 
 
-def _decide(service: Service, job: Job, screen: Screen) -> None:
+def decide(service: Service, job: Job, screen: Screen) -> None:
+    """Ask for a decision on the open review that the person has seen, and send it. Raises Later at
+    end of input."""
     review = job["review"]
     while True:
         decision = {

@@ -9,8 +9,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cli.client import Job
 from cli.errors import CliError
+from cli.output import Screen
+from cli.render.job import patch_of
+from cli.render.parts import Tone
+from cli.render.texts import patch_text
 from cli.repository.git import LocalGit, LocalGitFailed, scratch_repository, top_of
+from fettle import Service
 
 _APPLY = ("apply", "--whitespace=nowarn")
 _SHOWN = 5
@@ -25,6 +31,22 @@ _OURS = (
 )
 """git's errors on a file, and our text for each. The first match counts for the file."""
 TITLE = "the patch was not applied, and nothing is changed"
+
+
+def apply_job(service: Service, job: Job, screen: Screen) -> None:
+    """Apply the job's patch to the repository of this directory, and show what was applied. Raises
+    CliError."""
+    about = patch_of(job)
+    if about is None and not job["spec"].get("repo"):
+        remedy = f"`fettle patch {job['id']} | git apply` changes files of this directory"
+        raise CliError("the job is not on a repository", remedy)
+    patch = service.patch(job["id"])
+    if job["status"] != "succeeded" or job.get("unapproved"):
+        screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
+    assert about is not None  # noqa: S101 - the service has a patch only if it has figures
+    staged = apply(Path(), patch, about["base"])
+    targets = "work tree and index" if staged else "work tree"
+    screen.line("applied", f"{patch_text(about)}, to {targets}", Tone.GOOD)
 
 
 def apply(folder: Path, patch: bytes, base: str) -> bool:

@@ -62,6 +62,11 @@ class AsyncService(AsyncAdministration):
             if page["total"] <= offset:
                 return
 
+    async def conversations(self, **query: Any) -> Mapping[str, Any]:
+        """GET /conversations: {jobs, total, limit, offset}; the first jobs, newest first."""
+        params = without_empty(query)
+        return await self.json(types.JobList, "jobs", "GET", "/conversations", params=params)
+
     async def conversation(self, conversation_id: str, **query: Any) -> Mapping[str, Any]:
         """GET /conversations/{id}: {id, jobs, total, limit, offset}."""
         path = f"/conversations/{quote(conversation_id, safe='')}"

@@ -63,6 +63,11 @@ class Service(Administration):
             if page["total"] <= offset:
                 return
 
+    def conversations(self, **query: Any) -> Mapping[str, Any]:
+        """GET /conversations: {jobs, total, limit, offset}; the first jobs, newest first."""
+        params = without_empty(query)
+        return self.json(types.JobList, "jobs", "GET", "/conversations", params=params)
+
     def conversation(self, conversation_id: str, **query: Any) -> Mapping[str, Any]:
         """GET /conversations/{id}: {id, jobs, total, limit, offset}."""
         path = f"/conversations/{quote(conversation_id, safe='')}"

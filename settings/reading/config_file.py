@@ -32,16 +32,25 @@ def name_file(path: Path) -> None:
 
 
 def user_file() -> Path | None:
-    """`fettle/config.toml` in the user's configuration directory; None if it does not exist.
+    """`fettle/config.toml` in the user's configuration directory; None if it does not exist."""
+    folder = _user_folder("XDG_CONFIG_HOME", "~/.config")
+    path = folder and folder / "config.toml"
+    return path if path and path.exists() else None
 
-    Relative directories do not count: they would be inside the working directory.
-    """
+
+def state_folder() -> Path | None:
+    """`fettle` in the user's directory for state, such as histories; it may not exist yet. None:
+    the user has no home directory."""
+    return _user_folder("XDG_STATE_HOME", "~/.local/state")
+
+
+def _user_folder(variable: str, default: str) -> Path | None:
+    """Relative directories do not count: they would be inside the working directory."""
     with contextlib.suppress(OSError, RuntimeError):  # another user's home, or no home
-        for name in (os.environ.get("XDG_CONFIG_HOME", ""), "~/.config"):
+        for name in (os.environ.get(variable, ""), default):
             folder = Path(name).expanduser()
             if folder.is_absolute():
-                path = folder / "fettle" / "config.toml"
-                return path if path.exists() else None
+                return folder / "fettle"
     return None
 
 

@@ -623,6 +623,7 @@ ON_A_PHONE = (
     "/app",
     "/app/stats",
     *[f"/app/jobs/{{review}}{section}" for section in SECTIONS],
+    "/app/conversations",
     "/app/conversations/{review}",
     "/app/compare?jobs={done},{review}",
 )

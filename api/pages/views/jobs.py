@@ -179,7 +179,7 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
         services.store.now(),
     )
     values: dict[str, Any] = {
-        "rows": _rows(page, now, await fleet_for(services, page.records)),
+        "rows": list_rows(page, now, await fleet_for(services, page.records)),
         "total": page.total,
         "exact": page.is_exact,
         "pages": max(-(-page.total // ROWS), 1),
@@ -192,7 +192,8 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
     return {**values, **rows}
 
 
-def _rows(page: JobPage, now: int, fleet: FleetState | None) -> list[dict[str, Any]]:
+def list_rows(page: JobPage, now: int, fleet: FleetState | None) -> list[dict[str, Any]]:
+    """The jobs in the form of `render_summary`, each with the first `line` of its task."""
     return [
         {
             **render_summary(record, page.charges.get(record.id, ()), now, fleet),

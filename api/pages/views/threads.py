@@ -1,4 +1,4 @@
-"""Pages of a conversation and of a comparison, and the forms for a follow-up and for a fork."""
+"""Pages of conversations and of a comparison, and the forms for a follow-up and for a fork."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
 from api.http.field_errors import refuse
+from api.listing import read_page
 from api.pages.format.job_view import with_optional_values
 from api.pages.format.patch import render_patch
 from api.pages.format.strip import strip_of
 from api.pages.forms import as_request, form_values
 from api.pages.rendering import go_to, render_page_in_thread
+from api.pages.views.jobs import ROWS, ListQueryDep, list_rows
 from api.pages.visitor import Reader, Submitter
 from api.problems import RefusedRequest
 from api.routes.compare import JobIds
@@ -35,6 +37,24 @@ router = APIRouter()
 
 TURNS = 20
 """The jobs on the page of a conversation."""
+
+
+@router.get("/conversations")
+async def conversations(services: ServicesDep, visitor: Reader, query: ListQueryDep) -> Response:
+    """The first jobs of conversations, the latest begun first."""
+    offset = (query.number - 1) * ROWS
+    page = await read_page(
+        services, visitor.credential, query.filters, ROWS, offset, first_of_conversations=True
+    )
+    return await render_page_in_thread(
+        "conversations.html",
+        visitor,
+        query=query,
+        rows=list_rows(page, await services.store.now(), None),
+        total=page.total,
+        exact=page.is_exact,
+        pages=max(-(-page.total // ROWS), 1),
+    )
 
 
 @router.get("/conversations/{conversation_id}")

@@ -9,14 +9,10 @@ from typing import Any
 
 import click
 
-from cli.client import Job
 from cli.context import open_service
 from cli.errors import CliError
 from cli.output import Screen
-from cli.render.job import patch_of
-from cli.render.parts import Tone
-from cli.render.texts import patch_text
-from cli.repository.apply import apply
+from cli.repository.apply import apply_job
 
 
 @click.command()
@@ -58,19 +54,4 @@ def apply_command(flags: Mapping[str, Any], job_id: str) -> None:
     """
     screen = Screen()
     with open_service(flags) as service:
-        job = service.job(job_id)
-        about = patch_of(job)
-        if about is None and not job["spec"].get("repo"):
-            remedy = f"`fettle patch {job_id} | git apply` changes files of this directory"
-            raise CliError("the job is not on a repository", remedy)
-        patch = service.patch(job_id)
-        if not _is_approved(job):
-            screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
-        assert about is not None  # noqa: S101 - the service has a patch only if it has figures
-        staged = apply(Path(), patch, about["base"])
-        targets = "work tree and index" if staged else "work tree"
-        screen.line("applied", f"{patch_text(about)}, to {targets}", Tone.GOOD)
-
-
-def _is_approved(job: Job) -> bool:
-    return bool(job["status"] == "succeeded" and not job.get("unapproved"))
+        apply_job(service, service.job(job_id), screen)

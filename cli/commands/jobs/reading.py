@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from api.http.foreign_text import first_line, visible_path
+from api.http.foreign_text import visible_path
 from cli.client import Job
 from cli.client.files import change_of, save, text_of
 from cli.context import open_service
@@ -21,7 +20,7 @@ from cli.follow.follow import follow_to_end
 from cli.output import Screen, print_json
 from cli.render.evidence import Detail
 from cli.render.job import is_of_work, job_parts
-from cli.render.texts import printable, waits_text
+from cli.render.listing import show_jobs
 from cli.render.transcript import Texts, transcript
 from fettle import Service
 from fettle.events import ReceivedEvent
@@ -60,38 +59,7 @@ def list_command(
         if as_json:
             print_json(page)
         else:
-            _show_page(Screen(), page)
-
-
-def _show_page(screen: Screen, page: Mapping[str, Any]) -> None:
-    now = datetime.now(UTC)
-    screen.rows(("ID", "STATUS", "AGE", "TASK"), (_job_row(job, now) for job in page["jobs"]))
-    listed = len(page["jobs"])
-    if screen.drawing and page["total"] > listed:
-        screen.text(f"{listed} of {page['total']}; --offset shows more", "dim")
-
-
-def _job_row(job: Mapping[str, Any], now: datetime) -> tuple[str, str, str, str]:
-    age = now - datetime.fromisoformat(job["created_at"])
-    task = first_line(printable(job["task"]), 60)
-    marks = [mark for mark in ("unapproved", "override") if job.get(mark)]
-    if verdict := (job.get("review") or {}).get("verdict"):
-        marks.append(f"evidence {verdict['level']}")
-    if assignee := (job.get("review") or {}).get("assignee"):
-        marks.append(f"claimed by {printable(assignee)}")
-    status = ", ".join([job["status"], *marks])
-    if waits := job.get("waits"):
-        status = f"{status}, {waits_text(waits, now)}"
-    elif (queued := job.get("queued")) and queued["reason"] not in ("busy", "next"):
-        status = f"{status}, {printable(queued['text'])}"
-    return job["id"], status, _age(age.total_seconds()), task
-
-
-def _age(seconds: float) -> str:
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= length:
-            return f"{int(seconds // length)}{unit}"
-    return f"{max(int(seconds), 0)}s"
+            show_jobs(Screen(), page)
 
 
 @click.command()

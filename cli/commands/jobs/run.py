@@ -66,7 +66,7 @@ def run_command(
         spec["record"] = _can_be_written(record, no_wait=no_wait)
     with open_service(flags) as service:
         files.require_fit(service, len(repository.bundle or b""))
-        _show_left_out(files, repository)
+        show_left_out(files, repository)
         job = service.submit(spec, files.read(), bundle=repository.bundle)
         if no_wait:
             if as_json:
@@ -93,7 +93,8 @@ def _show_page_address(service: Service, job_id: str) -> None:
         screen.line("look", f"{page}; `fettle watch {job_id}` follows it", Tone.QUIET)
 
 
-def _show_left_out(files: InputFiles, repository: RepositorySource) -> None:
+def show_left_out(files: InputFiles, repository: RepositorySource) -> None:
+    """Show the files that are not sent, with the reasons."""
     for reason, count in files.left_out.items():
         click.echo(f"left out of the directories: {count} ({reason})", err=True)
     if repository.left_out:

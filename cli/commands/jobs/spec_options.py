@@ -97,7 +97,7 @@ TERMS: tuple[Option, ...] = (
 )
 """The options that a retry has, too."""
 
-WORK: tuple[Option, ...] = (
+SOURCES: tuple[Option, ...] = (
     click.option(
         "--file",
         "files",
@@ -119,6 +119,10 @@ WORK: tuple[Option, ...] = (
         is_flag=True,
         help="Also send the uncommitted files of DIR: changed and new ones, without ignored ones.",
     ),
+)
+"""The options for the files and the repository that a job starts with."""
+
+WORK: tuple[Option, ...] = (
     click.option(
         "--branch/--no-branch",
         default=None,
@@ -229,7 +233,12 @@ def term_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def spec_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of `fettle run`: all of them."""
-    return _with(command, (*TERMS, *WORK))
+    return _with(command, (*TERMS, *SOURCES, *WORK))
+
+
+def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `fettle chat`."""
+    return _with(command, (*TERMS, *SOURCES))
 
 
 def set_fields(options: Mapping[str, Any]) -> dict[str, Any]:

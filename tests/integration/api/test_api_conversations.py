@@ -93,6 +93,22 @@ async def test_the_first_jobs_of_conversations_are_listed(front):
     assert (await front.client.get(f"/conversations/{other}")).status_code == 404
 
 
+async def test_conversations_are_found_by_words_and_person_of_their_first_job(front):
+    first = await front.submit("begin <b>")
+    await front.submit("another")
+    await front.submit("another word", conversation_id=first)
+    for query, expected in (("text=another", ["another"]), ("text=begin", ["begin <b>"])):
+        listed = (await front.client.get(f"/conversations?{query}")).json()
+        assert ([job["task"] for job in listed["jobs"]], listed["total"]) == (expected, 1)
+    assert (await front.client.get("/conversations?person=nobody")).json()["total"] == 0
+    async with visiting(front.app) as visit:
+        html = (await visit.get("/app/conversations?text=begin")).text
+        assert f'href="/app/conversations/{first}">begin &lt;b&gt;</a>' in html
+        assert "another" not in html
+        assert "No conversation matches" in (await visit.get("/app/conversations?person=x")).text
+        assert 'href="/app/conversations"' in (await visit.get("/app")).text
+
+
 async def test_a_conversation_belongs_to_its_tenant(front):
     first = await front.submit("begin")
     follow_up = await front.submit("go on", conversation_id=first)

@@ -32,6 +32,8 @@ JOB = "j1"
 CALLS: dict[str, tuple[str, ...]] = {
     "run": ("run", "Sort a list"),
     "run --no-wait": ("run", "Sort a list", "--no-wait"),
+    "conversations": ("conversations",),
+    "conversations ID": ("conversations", "c1"),
     "list": ("list",),
     "list --json": ("list", "--json"),
     "show": ("show", JOB),
@@ -82,8 +84,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "fleet set": ("fleet", "set", "retention_days=90"),
 }
 """Each command that calls the service."""
-LOCAL = {"up", "demo", "bench", "chaos", "flower", "attack", "config"}
-"""Commands that call no service behind `--url`."""
+LOCAL = {"up", "demo", "bench", "chaos", "flower", "attack", "config", "chat"}
+"""Commands that call no service behind `--url`, or need a terminal."""
 
 AT = "2026-11-21T12:00:00.000Z"
 JSON = {"Content-Type": "application/json"}

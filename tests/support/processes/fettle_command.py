@@ -131,6 +131,8 @@ class Running:
             chunk = os.read(self.output, 65_536)
         except OSError:  # the other end of the terminal was closed
             chunk = b""
+        if self.terminal and b"\x1b[6n" in chunk:  # it asks for the position of the cursor
+            os.write(self.output, b"\x1b[1;1R")
         self._raw += chunk
         self.text = self._raw.decode(errors="replace").replace("\r\n", "\n")
         return bool(chunk)

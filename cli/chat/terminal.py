@@ -1,0 +1,94 @@
+"""The line editor of a chat, with history, completion, and a live view below the line."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.styles import Style
+from rich.console import Console, RenderableType
+
+from cli.chat.commands import complete
+from cli.chat.user_state import open_history
+
+REFRESH_SECONDS = 0.25
+STYLE = Style.from_dict({"bottom-toolbar": "noreverse", "prompt": "bold ansimagenta"})
+
+
+class ChatTerminal:
+    """Reads lines while other threads print above them.
+
+    `label`: the text before the line. `below`: the view below the line. `models`: the names that
+    complete `/model`. Each is called again while the person types.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        label: Callable[[], str],
+        below: Callable[[], RenderableType],
+        models: Callable[[], Iterable[str]],
+    ) -> None:
+        self._below = below
+        self._lines: PromptSession[str] = PromptSession(
+            lambda: [("class:prompt", f"{label()}> ")],
+            history=open_history(folder),
+            completer=_Completer(models),
+            complete_while_typing=Condition(lambda: self._lines.default_buffer.text[:1] == "/"),
+            key_bindings=_bindings(),
+            multiline=True,  # shows several lines; the key bindings decide which key ends them
+            prompt_continuation=lambda _width, _line, wraps: "" if wraps else "... ",
+            bottom_toolbar=self._toolbar,
+            style=STYLE,
+        )
+        self._answers: PromptSession[str] = PromptSession(style=STYLE)
+
+    def read(self, text: str, *, live: bool) -> str:
+        """The next line, which begins with `text`; `live`: the view below changes. Raises EOFError
+        and KeyboardInterrupt."""
+        return self._lines.prompt(default=text, refresh_interval=REFRESH_SECONDS if live else 0)
+
+    def ask(self, question: str) -> str:
+        """The answer to a question, without surrounding spaces; it is not in the history. Raises as
+        `read` does."""
+        return self._answers.prompt([("class:prompt", question)]).strip()
+
+    def _toolbar(self) -> ANSI:
+        width = self._lines.output.get_size().columns
+        console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False)
+        with console.capture() as drawn:
+            console.print(self._below(), end="")
+        return ANSI(drawn.get().rstrip("\n"))
+
+
+class _Completer(Completer):
+    def __init__(self, models: Callable[[], Iterable[str]]) -> None:
+        self._models = models
+
+    def get_completions(self, document: Document, _event: CompleteEvent) -> Iterator[Completion]:
+        line = document.text_before_cursor
+        models = self._models() if line.startswith("/model ") else ()
+        word = line.rpartition(" ")[2]
+        for text in complete(line, models):
+            yield Completion(text, start_position=-len(word))
+
+
+def _bindings() -> KeyBindings:
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    def end(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @bindings.add("escape", "enter")
+    def new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return bindings

@@ -1,0 +1,197 @@
+"""`fettle chat` on a terminal, with a real API, a real worker and a scripted model."""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.graph.working_model import works
+from support.processes.api_process import ApiProcess
+from support.processes.deployment import running_deployment
+from support.processes.fettle_command import Running, environment, fettle, started
+from support.processes.fronts import front
+
+from lab.provider import ProviderServer, Reply, Request, Turn
+from settings.base import DEVELOPMENT_KEY
+
+MODEL = "groq:llama-3.3-70b-versatile"
+ANSWER = "It prints the product of the two numbers, as the task says, on one line. " * 4
+
+
+@dataclass
+class Model:
+    """Each task adds the number of its plan to a file. `pace`: the seconds between the parts of an
+    answer. `runs`: whether code runs."""
+
+    plans: int = 0
+    pace: float = 0.0
+    runs: bool = True
+
+    def script(self, request: Request) -> Turn:
+        """The reply to a request."""
+        if request.forced_tool == "Plan":
+            self.plans += 1
+        code = f"open('made.txt', 'a').write('plan {self.plans}\\n'); print(6 * 7)"
+        reply = works(request, code=code, answer=ANSWER)
+        if not (self.runs or request.forced_tool):
+            return Reply(ANSWER)
+        return replace(reply, pace_seconds=self.pace) if reply.text else reply
+
+
+@dataclass
+class Desk:
+    """A person's folder, with a service and its model."""
+
+    api: ApiProcess
+    model: Model
+    folder: Path
+    env: dict[str, str]
+
+    @contextmanager
+    def chat(self, *options: str) -> Iterator[Running]:
+        """A chat that has begun."""
+        with started(
+            "chat", "--model", MODEL, *options, cwd=self.folder, env=self.env, terminal=True
+        ) as command:
+            yield command
+
+    def get(self, path: str) -> Any:
+        """The service's answer."""
+        headers = {"X-API-Key": DEVELOPMENT_KEY}
+        return httpx.get(f"{self.api.url}{path}", headers=headers, timeout=20).json()
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder = tmp_path_factory.mktemp("chat")
+    model = Model()
+    with (
+        running_deployment(folder, GROQ_API_KEY="a") as deployment,
+        ProviderServer(model.script) as server,
+        front(deployment) as api,
+    ):
+        deployment.worker(groq_base_url=server.groq_url)
+        home = folder / "home"
+        home.mkdir()
+        env = environment(home, FETTLE_URL=api.url, FETTLE_API_KEY=DEVELOPMENT_KEY)
+        env.pop("XDG_STATE_HOME", None)
+        yield Desk(api, model, home, env)
+
+
+def press(chat: Running, keys: str, expected: str) -> None:
+    """Type keys, and wait for a text that comes after them."""
+    before = chat.text.count(expected)
+    chat.type(keys)
+    wait_until(chat, lambda: chat.text.count(expected) > before, expected)
+
+
+def say(chat: Running, text: str, expected: str) -> None:
+    """Type a line, and wait for a text that comes after it."""
+    press(chat, f"{text}\r", expected)
+
+
+def wait_until(chat: Running, condition: Callable[[], bool], expected: str) -> None:
+    """Read the screen until the condition holds."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"{expected!r} never came:\n{chat.text[-3000:]}"
+        assert chat._read(0.5), f"ended without {expected!r}:\n{chat.text[-3000:]}"
+
+
+def conversation_of(chat: Running) -> str:
+    """The id that the chat prints at its end."""
+    return chat.text.rpartition("fettle chat --conversation ")[2].partition("`")[0]
+
+
+def test_a_task_and_its_follow_up_are_shown_and_applied(desk: Desk) -> None:
+    desk.model.pace = 0.1
+    with desk.chat() as chat:
+        chat.wait_for("task>")
+        say(chat, "/diff", "this conversation has no job yet")
+        say(chat, "Multiply\x1b\r6 and 7.", "approved by critic")
+        assert "executor: " in chat.text  # the answer, while the model wrote it
+        texts = ("plan ", "1.", "│", "┊", "42", "verdict", "answer", "made.txt", "cost")
+        position = chat.text.index("6 and 7.")
+        for text in texts:
+            position = chat.text.index(text, position)
+        say(chat, "/budget 0.75", "$0.75")
+        say(chat, "Now 8 and 9.", "approved by critic")
+        say(chat, "/diff", "plan 2")
+        say(chat, "/files", "made.txt (")
+        say(chat, "/apply", "[y/N]")
+        say(chat, "y", "applied")
+        chat.type("\x04")
+        assert chat.end() == 0
+    assert desk.folder.joinpath("made.txt").read_text() == "plan 1\nplan 2\n"
+    thread = desk.get(f"/conversations/{conversation_of(chat)}")
+    assert [job["task"] for job in thread["jobs"]] == ["Multiply\n6 and 7.", "Now 8 and 9."]
+    newest = desk.get(f"/jobs/{thread['jobs'][1]['id']}")
+    assert newest["spec"]["max_cost_usd"] == "0.75"
+    history = desk.folder / ".local/state/fettle/chat_history"
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert "Now 8 and 9." in history.read_text()
+    shown = fettle("conversations", thread["id"], cwd=desk.folder, env=desk.env).stdout
+    assert "task: Now 8 and 9.\n" in shown
+    assert ANSWER.strip() in shown
+    listed = fettle("conversations", "--text", "Multiply", cwd=desk.folder, env=desk.env).stdout
+    assert thread["id"] in listed
+
+
+def test_a_review_is_revised_and_approved_after_its_evidence_was_shown(desk: Desk) -> None:
+    desk.model.pace, desk.model.runs = 0.0, False
+    with desk.chat("--review") as chat:
+        chat.wait_for("task>")
+        say(chat, "Multiply 6 and 7.", "decide>")
+        say(chat, "another task", "/approve or /revise TEXT decides the open review")
+        chat.type("\x15")  # the line is kept, until Ctrl-U removes it
+        say(chat, "/revise", "what should change?")
+        say(chat, "/revise Write it twice.", "decided")
+        say(chat, "/jobs", "AGE")
+        decided = chat.text.index("decided")
+        wait_until(chat, lambda: chat.text.rindex("decide>") > decided, "decide>")
+        review = chat.text.partition("review: it is your decision")[2]
+        assert "Nothing ran" in review, review
+        say(chat, "/approve", "[y/N]")
+        say(chat, "y", "why?")
+        say(chat, "I have read it.", "approved by development")
+        chat.type("/quit\r")
+        assert chat.end() == 0
+    (job,) = desk.get(f"/conversations/{conversation_of(chat)}")["jobs"]
+    decisions = desk.get(f"/jobs/{job['id']}")["decisions"]
+    assert [(d["action"], d["feedback"]) for d in decisions] == [
+        ("revise", "Write it twice."),
+        ("approve", "I have read it."),
+    ]
+
+
+def test_ctrl_c_continues_leaves_or_cancels(desk: Desk) -> None:
+    desk.model.pace, desk.model.runs = 1.5, True
+    with desk.chat() as chat:
+        chat.wait_for("task>")
+        chat.type("\x03")  # without a job, it only clears the line
+        say(chat, "Multiply 6 and 7.", "executor: ")
+        press(chat, "\x03", "continue (Enter)?")
+        say(chat, "perhaps", "continue (Enter)?")
+        say(chat, "", "running>")
+        press(chat, "\x03", "continue (Enter)?")
+        chat.type("l\r")
+        assert chat.end() == 0
+    conversation_id = conversation_of(chat)
+    job = desk.get(f"/conversations/{conversation_id}")["jobs"][0]
+    assert job["status"] == "running"
+    with desk.chat("--last") as chat:
+        chat.wait_for("Multiply 6 and 7.")
+        chat.wait_for("executor: ")
+        press(chat, "\x03", "continue (Enter)?")
+        say(chat, "c", "cancelled")
+        chat.type("\x04")
+        assert chat.end() == 0
+    assert conversation_of(chat) == conversation_id
+    assert desk.get(f"/jobs/{job['id']}")["status"] == "cancelled"
