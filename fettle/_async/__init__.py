@@ -1,1 +1,4 @@
-"""The asynchronous client. `deploy/client_code.py` makes the synchronous client from it."""
+"""The asynchronous client. `deploy/client_code.py` makes the synchronous client from it.
+
+See ADR 100.
+"""

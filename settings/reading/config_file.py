@@ -32,7 +32,7 @@ def name_file(path: Path) -> None:
 
 
 def user_file() -> Path | None:
-    """`fettle/config.toml` in the user's configuration directory; None if it does not exist."""
+    """`config.toml` in the folder `fettle` of the user's configuration directory, if it exists."""
     folder = _user_folder("XDG_CONFIG_HOME", "~/.config")
     path = folder and folder / "config.toml"
     return path if path and path.exists() else None

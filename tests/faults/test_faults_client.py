@@ -47,6 +47,7 @@ async def test_a_killed_client_misses_no_event_and_submits_no_second_job(
     seen.touch()
     scene.work["moves"] = Work(TWICE, seconds=1)
     scene.deployment.worker()
+    await scene.deployment.ready(seconds=120)
     with front(scene.deployment) as api:
         command = [sys.executable, "-c", PROGRAM, api.url, DEVELOPMENT_KEY, str(seen), "groq:moves"]
 
@@ -55,9 +56,9 @@ async def test_a_killed_client_misses_no_event_and_submits_no_second_job(
 
         for count in KILLED_AFTER:
             with running(command):
-                await until(lambda count=count: len(numbers()) >= count, 60, scene.deployment.logs)
+                await until(lambda count=count: len(numbers()) >= count, 120, scene.deployment.logs)
         with running(command) as client:
-            await until(lambda: client.poll() is not None, 90, scene.deployment.logs)
+            await until(lambda: client.poll() is not None, 120, scene.deployment.logs)
         assert client.returncode == 0
         async with AsyncClient(api.url, DEVELOPMENT_KEY) as caller:
             (job,) = [job async for job in caller.jobs(label="client")]

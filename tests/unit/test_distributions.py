@@ -58,7 +58,7 @@ def test_all_have_the_same_version():
     version = PRODUCT["project"]["version"]
     assert LABORATORY["project"]["version"] == CLIENT["project"]["version"] == version
     assert LABORATORY["project"]["dependencies"] == [f"fettle=={version}"]
-    assert f"fettle-client=={version}" in PRODUCT["project"]["dependencies"]
+    assert f"fettle-client[mcp]=={version}" in PRODUCT["project"]["dependencies"]
 
 
 def test_the_client_depends_on_few_libraries_and_has_its_types(tmp_path):
