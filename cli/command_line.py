@@ -49,6 +49,10 @@ SECTIONS = (
                 "cli.commands.jobs.conversations:conversations_command",
                 "List conversations, or show the tasks and answers of one.",
             ),
+            "batch": (
+                "cli.commands.jobs.batch:batch_command",
+                "Count or cancel the jobs of a batch.",
+            ),
             "list": ("cli.commands.jobs.reading:list_command", "List jobs, newest first."),
             "show": (
                 "cli.commands.jobs.reading:show_command",

@@ -37,6 +37,16 @@ class InputFiles:
         except OSError as error:
             raise _bad(f"{error.filename}: {error.strerror}") from None
 
+    def read_texts(self) -> dict[str, str]:
+        """As `read`, for a batch, which has only texts. Raises click.BadParameter."""
+        texts = {}
+        for name, content in self.read().items():
+            try:
+                texts[name] = content.decode()
+            except UnicodeDecodeError:
+                raise _bad(f"{name} is no UTF-8 text: a batch takes texts only") from None
+        return texts
+
     def require_fit(self, service: Service, bundle_bytes: int = 0) -> None:
         """Raise CliError if the service would refuse this number of bytes, including a bundle's."""
         total = sum(path.stat().st_size for path in self.paths.values()) + bundle_bytes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Self
 
 import httpx
@@ -12,9 +13,37 @@ from fettle import types
 from fettle._async.job import AsyncJob, Content, submit
 from fettle._async.service import AsyncService
 from fettle.answers import convert
+from fettle.errors import ApiError
+from fettle.problems import TYPES
 
 PAGE = 50
 """Jobs in one answer."""
+
+
+@dataclass(frozen=True)
+class AsyncBatch:
+    """Jobs that were submitted together."""
+
+    client: AsyncClient
+    id: str
+    jobs: Sequence[AsyncJob | ApiError] = ()
+    """For each request in order its job, or the error for which there is none."""
+
+    async def state(self) -> types.Batch:
+        """The number of its jobs by status, and their cost so far."""
+        return self._batch(await self.client.calls.batch(self.id))
+
+    async def cancel(self) -> types.Batch:
+        """Cancel all jobs that have not ended."""
+        return self._batch(await self.client.calls.cancel_batch(self.id))
+
+    def _batch(self, content: Mapping[str, Any]) -> types.Batch:
+        source = self.client.calls.source("GET", f"/batches/{self.id}")
+        return convert(source, types.Batch.model_validate, content)
+
+
+def _error(problem: Mapping[str, Any]) -> ApiError:
+    return TYPES.get(problem["type"], ApiError)(problem, "/jobs/batch")
 
 
 class AsyncClient:
@@ -63,6 +92,28 @@ class AsyncClient:
         return await submit(
             self.calls, task, files=files, bundle=bundle, idempotency_key=idempotency_key, **fields
         )
+
+    async def submit_many(
+        self, requests: Sequence[types.JobRequest], *, idempotency_key: str | None = None
+    ) -> AsyncBatch:
+        """Submit up to 500 jobs. A wrong request stops no other: see `AsyncBatch.jobs`.
+
+        Two submissions with the same `idempotency_key` are one batch. A request whose problem is
+        retryable, such as a full queue, is made a job by a second submission with this key.
+        """
+        receipt = await self.calls.submit_batch(requests, once=idempotency_key)
+        return AsyncBatch(
+            self,
+            receipt["id"],
+            [
+                self.job(answer["job"]["id"]) if answer["job"] else _error(answer["problem"])
+                for answer in receipt["jobs"]
+            ],
+        )
+
+    def batch(self, batch_id: str) -> AsyncBatch:
+        """The batch with this id, without its `jobs`. No request is sent."""
+        return AsyncBatch(self, batch_id)
 
     def job(self, job_id: str) -> AsyncJob:
         """The job with this id. No request is sent."""

@@ -9,6 +9,8 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
+import httpx
+
 from fettle import types
 from fettle._async.administration import AsyncAdministration
 from fettle._async.events import Heard, follow
@@ -18,6 +20,13 @@ from fettle.events import Hear, ReceivedEvent
 Job = Mapping[str, Any]
 
 PATCH_BEGINS = b"diff --git "
+BATCH_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+"""The service makes or cancels up to 500 jobs."""
+
+
+def batch_path(batch_id: str) -> str:
+    """The path of a batch."""
+    return f"/batches/{quote(batch_id, safe='')}"
 
 
 class AsyncService(AsyncAdministration):
@@ -45,6 +54,31 @@ class AsyncService(AsyncAdministration):
         if bundle is not None:
             parts.append(("bundle", ("repository.bundle", bundle)))
         return await self.receipt("POST", "/jobs", files=parts, headers=headers)
+
+    async def submit_batch(
+        self, requests: Sequence[Mapping[str, Any]], *, once: str | None = None
+    ) -> Mapping[str, Any]:
+        """POST /jobs/batch: {id, accepted, retryable, jobs: [{index, job, replayed, problem}]};
+        `once` as in `submit`."""
+        return await self.json(
+            types.BatchReceipt,
+            "jobs",
+            "POST",
+            "/jobs/batch",
+            json={"jobs": list(requests)},
+            headers={"Idempotency-Key": once or secrets.token_hex(16)},
+            timeout=BATCH_TIMEOUT,
+        )
+
+    async def batch(self, batch_id: str) -> Mapping[str, Any]:
+        """GET /batches/{id}: {id, total, counts, ended, cost_usd, known_usd}."""
+        return await self.json(types.Batch, "counts", "GET", batch_path(batch_id))
+
+    async def cancel_batch(self, batch_id: str) -> Mapping[str, Any]:
+        """POST /batches/{id}/cancel: the batch after it; a second call cancels jobs that are
+        left."""
+        path = f"{batch_path(batch_id)}/cancel"
+        return await self.json(types.Batch, "counts", "POST", path, timeout=BATCH_TIMEOUT)
 
     async def jobs(self, **query: Any) -> Mapping[str, Any]:
         """GET /jobs: {jobs, total, limit, offset}; newest first."""

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, Self
 
 import httpx
@@ -13,9 +14,37 @@ from fettle import types
 from fettle._sync.job import Content, Job, submit
 from fettle._sync.service import Service
 from fettle.answers import convert
+from fettle.errors import ApiError
+from fettle.problems import TYPES
 
 PAGE = 50
 """Jobs in one answer."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Jobs that were submitted together."""
+
+    client: Client
+    id: str
+    jobs: Sequence[Job | ApiError] = ()
+    """For each request in order its job, or the error for which there is none."""
+
+    def state(self) -> types.Batch:
+        """The number of its jobs by status, and their cost so far."""
+        return self._batch(self.client.calls.batch(self.id))
+
+    def cancel(self) -> types.Batch:
+        """Cancel all jobs that have not ended."""
+        return self._batch(self.client.calls.cancel_batch(self.id))
+
+    def _batch(self, content: Mapping[str, Any]) -> types.Batch:
+        source = self.client.calls.source("GET", f"/batches/{self.id}")
+        return convert(source, types.Batch.model_validate, content)
+
+
+def _error(problem: Mapping[str, Any]) -> ApiError:
+    return TYPES.get(problem["type"], ApiError)(problem, "/jobs/batch")
 
 
 class Client:
@@ -64,6 +93,28 @@ class Client:
         return submit(
             self.calls, task, files=files, bundle=bundle, idempotency_key=idempotency_key, **fields
         )
+
+    def submit_many(
+        self, requests: Sequence[types.JobRequest], *, idempotency_key: str | None = None
+    ) -> Batch:
+        """Submit up to 500 jobs. A wrong request stops no other: see `Batch.jobs`.
+
+        Two submissions with the same `idempotency_key` are one batch. A request whose problem is
+        retryable, such as a full queue, is made a job by a second submission with this key.
+        """
+        receipt = self.calls.submit_batch(requests, once=idempotency_key)
+        return Batch(
+            self,
+            receipt["id"],
+            [
+                self.job(answer["job"]["id"]) if answer["job"] else _error(answer["problem"])
+                for answer in receipt["jobs"]
+            ],
+        )
+
+    def batch(self, batch_id: str) -> Batch:
+        """The batch with this id, without its `jobs`. No request is sent."""
+        return Batch(self, batch_id)
 
     def job(self, job_id: str) -> Job:
         """The job with this id. No request is sent."""

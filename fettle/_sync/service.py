@@ -10,6 +10,8 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
+import httpx
+
 from fettle import types
 from fettle._sync.administration import Administration
 from fettle._sync.events import Heard, follow
@@ -19,6 +21,13 @@ from fettle.events import Hear, ReceivedEvent
 Job = Mapping[str, Any]
 
 PATCH_BEGINS = b"diff --git "
+BATCH_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+"""The service makes or cancels up to 500 jobs."""
+
+
+def batch_path(batch_id: str) -> str:
+    """The path of a batch."""
+    return f"/batches/{quote(batch_id, safe='')}"
 
 
 class Service(Administration):
@@ -46,6 +55,31 @@ class Service(Administration):
         if bundle is not None:
             parts.append(("bundle", ("repository.bundle", bundle)))
         return self.receipt("POST", "/jobs", files=parts, headers=headers)
+
+    def submit_batch(
+        self, requests: Sequence[Mapping[str, Any]], *, once: str | None = None
+    ) -> Mapping[str, Any]:
+        """POST /jobs/batch: {id, accepted, retryable, jobs: [{index, job, replayed, problem}]};
+        `once` as in `submit`."""
+        return self.json(
+            types.BatchReceipt,
+            "jobs",
+            "POST",
+            "/jobs/batch",
+            json={"jobs": list(requests)},
+            headers={"Idempotency-Key": once or secrets.token_hex(16)},
+            timeout=BATCH_TIMEOUT,
+        )
+
+    def batch(self, batch_id: str) -> Mapping[str, Any]:
+        """GET /batches/{id}: {id, total, counts, ended, cost_usd, known_usd}."""
+        return self.json(types.Batch, "counts", "GET", batch_path(batch_id))
+
+    def cancel_batch(self, batch_id: str) -> Mapping[str, Any]:
+        """POST /batches/{id}/cancel: the batch after it; a second call cancels jobs that are
+        left."""
+        path = f"{batch_path(batch_id)}/cancel"
+        return self.json(types.Batch, "counts", "POST", path, timeout=BATCH_TIMEOUT)
 
     def jobs(self, **query: Any) -> Mapping[str, Any]:
         """GET /jobs: {jobs, total, limit, offset}; newest first."""

@@ -38,6 +38,7 @@ STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "canc
 @click.option("--model", metavar="NAME", help="Only jobs that asked for this model.")
 @click.option("--repository", metavar="URL", help="Only jobs on this repository.")
 @click.option("--conversation", metavar="ID", help="Only jobs of this conversation.")
+@click.option("--batch", metavar="ID", help="Only jobs of this batch.")
 @click.option("--from", metavar="TIME", help="Only jobs submitted then or later, as 2026-11-21.")
 @click.option("--to", metavar="TIME", help="Only jobs submitted before.")
 @click.option("--sort", type=click.Choice(["newest", "oldest"]), help="The order.")

@@ -15,6 +15,7 @@ from api.http.foreign_text import visible_path
 from api.quantities import plural
 from cli.client.files import save_recording
 from cli.client.input_files import InputFiles, collect
+from cli.commands.jobs.batch import read_batch, run_batch
 from cli.commands.jobs.spec_options import set_fields, spec_options
 from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
@@ -30,8 +31,21 @@ of its field."""
 
 
 @click.command(epilog=HELP)
-@click.argument("task")
+@click.argument("task", required=False)
 @spec_options
+@click.option(
+    "--batch",
+    "batch_file",
+    metavar="FILE.jsonl",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help='Submit a job for each line: a JSON object like {"task": ...}, with further fields of a '
+    "request (docs/api.md). The other options are the defaults of all lines. `-` reads stdin.",
+)
+@click.option(
+    "--key",
+    metavar="WORD",
+    help="The Idempotency-Key: a repeated command with the same key makes each job once.",
+)
 @click.option(
     "--record",
     metavar="FILE",
@@ -39,13 +53,20 @@ of its field."""
     help="Record the model's replies, to be played as recording:NAME.",
 )
 @click.option("--no-wait", is_flag=True, help="Print the job's id and leave.")
-@click.option("--json", "as_json", is_flag=True, help="Print the final job as one JSON object.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the final job as one JSON object; of a batch, a line for each job.",
+)
 @click.pass_obj
 def run_command(
     flags: Mapping[str, Any],
     /,
     *,
     record: Path | None,
+    batch_file: Path | None,
+    key: str | None,
     no_wait: bool,
     as_json: bool,
     **options: Any,
@@ -54,6 +75,8 @@ def run_command(
 
     On a terminal, the command asks you at a review. Otherwise it prints how to decide, and waits.
     """
+    if (options["task"] is None) is (batch_file is None):
+        raise click.UsageError("name either a TASK or a file of tasks: --batch FILE.jsonl")
     repository = find_source(
         options["repo"],
         options["ref"],
@@ -64,10 +87,18 @@ def run_command(
     files = collect(options["files"])
     if record:
         spec["record"] = _can_be_written(record, no_wait=no_wait)
+    if batch_file is not None:
+        if record or repository.bundle:
+            option = "--record" if record else "--repo DIR"
+            raise click.UsageError(f"{option} is for one job: leave out --batch")
+        defaults = {**spec, "files": files.read_texts()} if files.paths else spec
+        batch = read_batch(batch_file, defaults)
+        with open_service(flags) as service:
+            return run_batch(service, batch, key, no_wait=no_wait, as_json=as_json)
     with open_service(flags) as service:
         files.require_fit(service, len(repository.bundle or b""))
         show_left_out(files, repository)
-        job = service.submit(spec, files.read(), bundle=repository.bundle)
+        job = service.submit(spec, files.read(), bundle=repository.bundle, once=key)
         if no_wait:
             if as_json:
                 print_json(job)
