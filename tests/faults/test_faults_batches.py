@@ -94,10 +94,11 @@ async def test_wrong_lines_of_a_file_stop_no_other(redis_url: str, tmp_path: Pat
             assert "2 cancelled" in command.text
 
 
-def test_a_batch_that_succeeds_ends_with_0(tmp_path: Path) -> None:
+async def test_a_batch_that_succeeds_ends_with_0(tmp_path: Path) -> None:
     with running_deployment(tmp_path) as deployment, front(deployment) as api:
-        model = deployment.record("works", one_run("print(42)"))
+        model = deployment.record("works", one_run("6 times 7", "print(42)"))
         deployment.worker()
+        await deployment.ready()
         lines = [json.dumps({"task": "6 times 7", "model": model}) for _ in range(3)]
         (tmp_path / "tasks.jsonl").write_text("\n".join(lines))
         env = environment(tmp_path, FETTLE_URL=api.url, FETTLE_API_KEY=DEVELOPMENT_KEY)
