@@ -27,7 +27,7 @@ class AsyncBatch:
     client: AsyncClient
     id: str
     jobs: Sequence[AsyncJob | ApiError] = ()
-    """For each request in order its job, or the error for which there is none."""
+    """For each request, in their order: its job, or the reason for its refusal."""
 
     async def state(self) -> types.Batch:
         """The number of its jobs by status, and their cost so far."""
@@ -98,8 +98,9 @@ class AsyncClient:
     ) -> AsyncBatch:
         """Submit up to 500 jobs. A wrong request stops no other: see `AsyncBatch.jobs`.
 
-        Two submissions with the same `idempotency_key` are one batch. A request whose problem is
-        retryable, such as a full queue, is made a job by a second submission with this key.
+        Two submissions with the same `idempotency_key` are one batch. If the error of a request is
+        `retryable`, for example because the queue was full, submit the same requests with the same
+        key again: then only the missing jobs are made.
         """
         receipt = await self.calls.submit_batch(requests, once=idempotency_key)
         return AsyncBatch(

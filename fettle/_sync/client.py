@@ -28,7 +28,7 @@ class Batch:
     client: Client
     id: str
     jobs: Sequence[Job | ApiError] = ()
-    """For each request in order its job, or the error for which there is none."""
+    """For each request, in their order: its job, or the reason for its refusal."""
 
     def state(self) -> types.Batch:
         """The number of its jobs by status, and their cost so far."""
@@ -99,8 +99,9 @@ class Client:
     ) -> Batch:
         """Submit up to 500 jobs. A wrong request stops no other: see `Batch.jobs`.
 
-        Two submissions with the same `idempotency_key` are one batch. A request whose problem is
-        retryable, such as a full queue, is made a job by a second submission with this key.
+        Two submissions with the same `idempotency_key` are one batch. If the error of a request is
+        `retryable`, for example because the queue was full, submit the same requests with the same
+        key again: then only the missing jobs are made.
         """
         receipt = self.calls.submit_batch(requests, once=idempotency_key)
         return Batch(

@@ -1,4 +1,4 @@
-"""A batch whose API dies in the middle, and a batch with wrong lines: each job is made once."""
+"""The API dies in the middle of a batch, and a file has wrong lines: each job is made once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ async def test_after_the_death_of_the_api_a_repeated_batch_makes_each_job_once(
 ) -> None:
     env = api_environment(redis_url, tmp_path)
     jobs = [{"task": f"task {number}"} for number in range(JOBS)]
-    with running(env, tmp_path / "first") as dying, running(env, tmp_path / "second") as other:
-        async with dying.client() as client, other.client() as other_client:
+    with running(env, tmp_path / "first") as dying, running(env, tmp_path / "second") as living:
+        async with dying.client() as client, living.client() as other_client:
             request = asyncio.create_task(
                 client.post("/jobs/batch", json={"jobs": jobs}, headers=KEY, timeout=60)
             )
@@ -43,14 +43,14 @@ async def test_after_the_death_of_the_api_a_repeated_batch_makes_each_job_once(
             dying.process.kill()
             with pytest.raises(httpx.TransportError):
                 await request
-            made = (await other_client.get("/jobs")).json()["total"]
-            assert made < JOBS
+            jobs_before = (await other_client.get("/jobs")).json()["total"]
+            assert jobs_before < JOBS
             answer = await other_client.post(
                 "/jobs/batch", json={"jobs": jobs}, headers=KEY, timeout=60
             )
             batch = answer.json()
             assert batch["accepted"] == JOBS
-            assert sum(row["replayed"] for row in batch["jobs"]) == made
+            assert sum(row["replayed"] for row in batch["jobs"]) == jobs_before
             tasks = []
             for offset in range(0, JOBS, 100):
                 query = f"batch={batch['id']}&limit=100&offset={offset}"

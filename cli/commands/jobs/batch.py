@@ -96,8 +96,8 @@ def run_batch(
         else:
             screen.line("detached", f"some jobs may exist: continue with --key {key}")
         return DETACHED
-    ended = {} if no_wait or not jobs else _jobs_of(service, batch_id)
-    rows = {number: ended.get(job["id"], job) for number, job in jobs.items()}
+    final_jobs = {} if no_wait or not jobs else _jobs_of(service, batch_id)
+    rows = {number: final_jobs.get(job["id"], job) for number, job in jobs.items()}
     if as_json:
         for number in sorted({*rows, *problems}):
             outcome = {"job": rows[number]} if number in rows else {"problem": problems[number]}
@@ -107,7 +107,7 @@ def run_batch(
     else:
         _show_jobs([job for _, job in sorted(rows.items())])
     is_done = no_wait or all(
-        job["id"] in ended and exit_code_of(job) == DONE for job in rows.values()
+        job["id"] in final_jobs and exit_code_of(job) == DONE for job in rows.values()
     )
     return DONE if is_done and not problems else FAILED
 
@@ -129,8 +129,8 @@ def _submit(
         if not receipt["retryable"]:
             break
         reason = next(row["problem"] for row in receipt["jobs"] if _is_retryable(row))
-        left = f"{plural(receipt['retryable'], 'job')} left: {reason['title']}"
-        with screen.waiting(printable(left)):
+        message = f"{plural(receipt['retryable'], 'job')} left: {reason['title']}"
+        with screen.waiting(printable(message)):
             time.sleep(RETRY_SECONDS)
     problems |= {numbers[row["index"]]: row["problem"] for row in receipt["jobs"] if not row["job"]}
     return str(receipt["id"])
@@ -143,14 +143,14 @@ def _is_retryable(row: Mapping[str, Any]) -> bool:
 def _follow(service: Service, batch_id: str, screen: Screen) -> None:
     """Show the state of the batch until all of its jobs have ended."""
     live = Live(console=screen.console, transient=True) if screen.drawing else nullcontext()
-    shown = None
+    shown_counts = None
     with live as table:
         while not (batch := service.batch(batch_id))["ended"]:
             if table is not None:
                 table.update(_table(batch))
-            elif batch["counts"] != shown:
+            elif batch["counts"] != shown_counts:
                 screen.line("jobs", _counts_text(batch))
-                shown = batch["counts"]
+                shown_counts = batch["counts"]
             time.sleep(POLL_SECONDS)
     _show_batch(screen, batch)
 
@@ -176,8 +176,8 @@ def _counts_text(batch: Mapping[str, Any]) -> str:
 
 
 def _cost_text(batch: Mapping[str, Any]) -> str:
-    known = f"${batch['known_usd']}"
-    return known if batch["cost_usd"] is not None else f"more than {known}: a price is unknown"
+    amount = f"${batch['known_usd']}"
+    return amount if batch["cost_usd"] is not None else f"more than {amount}: a price is unknown"
 
 
 def _jobs_of(service: Service, batch_id: str) -> dict[str, Mapping[str, Any]]:
