@@ -12,7 +12,7 @@ import pytest
 from support.graph.recorded import one_run
 from support.processes.api_process import api_environment, running
 from support.processes.deployment import running_deployment
-from support.processes.fettle_command import environment, fettle, started
+from support.processes.fettle_command import environment, fettle
 from support.processes.fronts import front
 
 from settings.base import DEVELOPMENT_KEY
@@ -84,14 +84,13 @@ async def test_wrong_lines_of_a_file_stop_no_other(redis_url: str, tmp_path: Pat
                 "five": ["own"],
             }
 
-        # the command follows the jobs until another command has cancelled them
-        with started(*run[:-1], cwd=tmp_path, env=env) as command:
-            command.wait_for("2 queued")
-            batch_id = re.search(r"[0-9a-f]{20}", command.text.partition("batch")[2])[0]
-            cancelled = fettle("batch", batch_id, "--cancel", "--json", cwd=tmp_path, env=env)
-            assert json.loads(cancelled.stdout)["counts"] == {"cancelled": 2}
-            assert command.end() == 1
-            assert "2 cancelled" in command.text
+        batch_id = re.search(r"batch: ([0-9a-f]{20})", first.stderr)[1]
+        cancelled = fettle("batch", batch_id, "--cancel", "--json", cwd=tmp_path, env=env)
+        assert json.loads(cancelled.stdout)["counts"] == {"cancelled": 2}
+        followed = fettle(*run[:-1], cwd=tmp_path, env=env)
+        assert followed.returncode == 1
+        assert "2 cancelled" in followed.stderr
+        assert followed.stdout.count("cancelled") == 2
 
 
 async def test_a_batch_that_succeeds_ends_with_0(tmp_path: Path) -> None:

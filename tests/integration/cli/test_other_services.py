@@ -34,6 +34,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "run --no-wait": ("run", "Sort a list", "--no-wait"),
     "conversations": ("conversations",),
     "conversations ID": ("conversations", "c1"),
+    "batch": ("batch", JOB),
+    "batch --cancel": ("batch", JOB, "--cancel", "--json"),
     "list": ("list",),
     "list --json": ("list", "--json"),
     "show": ("show", JOB),

@@ -15,7 +15,13 @@ import fettle._sync.client
 from fettle import AsyncClient, AsyncJob, Client, Job
 from fettle.errors import JobCancelled, JobFailed, ReviewNeeded
 from fettle.events import StreamedText
-from fettle.problems import IdempotencyKeyReused, NoOpenReview, NotFound, StaleReview
+from fettle.problems import (
+    IdempotencyKeyReused,
+    InvalidRequest,
+    NoOpenReview,
+    NotFound,
+    StaleReview,
+)
 from fettle.types import AnsweredEvent, ReviewOpenedEvent, RunFinishedEvent, SucceededEvent
 from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from settings.base import DEVELOPMENT_KEY
@@ -70,6 +76,22 @@ def reviewed(client: Client, **fields: object) -> Job:
     with pytest.raises(ReviewNeeded):
         job.result(SECONDS, on_review="raise")
     return job
+
+
+def test_a_batch_has_a_job_or_an_error_for_each_request(client: Client) -> None:
+    good = {"task": TASK, "files": NUMBERS, "model": "groq:adds"}
+    requests = [good, {"task": ""}, good]
+    batch = client.submit_many(requests, idempotency_key="nightly")
+    first, refused, last = batch.jobs
+    assert isinstance(refused, InvalidRequest)
+    assert "task" in refused.detail
+    again = client.submit_many(requests, idempotency_key="nightly").jobs
+    assert [again[0].id, again[2].id] == [first.id, last.id]
+    first.result(SECONDS)
+    last.result(SECONDS)
+    state = client.batch(batch.id).state()
+    assert (state.counts, state.ended) == ({"succeeded": 2}, True)
+    assert batch.cancel().counts == state.counts
 
 
 def test_a_job_from_its_submission_to_its_files(client: Client, tmp_path: Path) -> None:
