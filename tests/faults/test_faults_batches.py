@@ -97,7 +97,7 @@ async def test_a_batch_that_succeeds_ends_with_0(tmp_path: Path) -> None:
     with running_deployment(tmp_path) as deployment, front(deployment) as api:
         model = deployment.record("works", one_run("6 times 7", "print(42)"))
         deployment.worker()
-        await deployment.ready()
+        await deployment.ready(seconds=120)
         lines = [json.dumps({"task": "6 times 7", "model": model}) for _ in range(3)]
         (tmp_path / "tasks.jsonl").write_text("\n".join(lines))
         env = environment(tmp_path, FETTLE_URL=api.url, FETTLE_API_KEY=DEVELOPMENT_KEY)
