@@ -46,8 +46,9 @@ def paths(routes, prefix: str = "") -> list[str]:
     return all_paths
 
 
-def read(path: str, job_id: str, name: str) -> str:
+def read(path: str, job_id: str, name: str, batch_id: str) -> str:
     values = {
+        "batch_id": batch_id,
         "job_id": job_id,
         "conversation_id": job_id,
         "number": "1",
@@ -65,6 +66,7 @@ async def test_every_route_that_answers_get_answers_head(front):
     lease = await front.claim(running)
     artifact = await front.store_artifact("a.txt", b"abc", "text/plain")
     await front.run(lease, artifacts=[artifact])
+    batch = await front.client.post("/jobs/batch", json={"jobs": [{"task": "add"}]})
     everything = [path for noun in ROUTES for path in paths(noun.router.routes)]
     assert len(everything) > 45
     served = set()
@@ -72,7 +74,7 @@ async def test_every_route_that_answers_get_answers_head(front):
         for path in everything:
             client = visit.http if path.startswith("/app") or path == "/" else front.client
             for job in (job_id, running):
-                url = read(path, job, artifact["name"])
+                url = read(path, job, artifact["name"], batch.json()["id"])
                 if path in STREAMS and job == running and "tar" not in path:
                     head = await asyncio.wait_for(client.head(url), 20)  # a GET would not end
                     assert head.headers["content-type"].startswith("text/event-stream"), url
