@@ -16,6 +16,7 @@ from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Cancel, Events, Journal, TextMerge, Workspace
 from agents.ports.checks import Checks
 from agents.ports.environment import SandboxEnvironment
+from agents.ports.messages import UserMessages
 from agents.ports.network import Pages
 from agents.ports.repository import RepositoryFacts
 from agents.ports.spending import Budget
@@ -135,6 +136,8 @@ class Ports:
     last_try: bool = False
     """After this attempt, an infrastructure error is final."""
     prices: Prices = field(default_factory=Prices)
+    messages: UserMessages | None = None
+    """The messages of persons to the job. None: it takes none."""
     pages: Pages | None = None
     """Used by the tool `fetch`. None if the operator does not allow it."""
     tool_servers: ToolServers | None = None

@@ -18,6 +18,8 @@ from agents.state import ArtifactFields, Run
 
 PAUSED = "paused"
 """Marks the last message of a pass that was stopped so that a person can look at a run."""
+MESSAGE = "user_message"
+"""Marks a message of a person to the job with its number, from 1. It does not begin a pass."""
 
 
 class Trace(TypedDict):
@@ -30,10 +32,15 @@ class Trace(TypedDict):
     image: NotRequired[str]
 
 
+def message_number(message: BaseMessage) -> int:
+    """The number of a person's message to the job; 0 for every other message of a conversation."""
+    return int(message.response_metadata.get(MESSAGE, 0))
+
+
 def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """The messages since the executor's last request, with which each pass starts."""
     for index in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[index], HumanMessage):
+        if isinstance(messages[index], HumanMessage) and not message_number(messages[index]):
             return messages[index + 1 :]
     return messages
 

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from agents.attempt import Ports
 from agents.calls.call_key import digest, message_values
 from agents.calls.journal import finished_call, journaled
+from agents.calls.messages import as_request, note_messages, unread_messages
 from agents.calls.serializer import make_serializable
 from agents.context.overflow import Draft, Messages, Shares, ask_within_context
 from agents.models.build import CallableModel
@@ -25,6 +26,7 @@ from agents.models.replies.ending import notable_finish
 from agents.models.replies.fields import ANSWERED_BY
 from agents.models.role_models import FallbackReply, ask_first_available
 from agents.ports import CallKey, Charge, Event, Finished, Role
+from agents.ports.messages import UserMessage
 from agents.ports.spending import LostReply, Usage
 from agents.recordings.dump import dump_turn, record_turn
 from agents.spending.budget import BudgetGuard
@@ -39,8 +41,8 @@ SendToModel = Callable[[Any, Messages], Awaitable[AIMessage]]
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """A call of the model of `role`. The journal knows the call by `key`, `role`, `tools` and all
-    of `messages`, before any message is left out: a retry with another model, or with another
-    context, recalls the same reply (ADR 83)."""
+    of `messages`, before any message is left out and before persons' messages are added: a retry
+    with another model, or with another context, recalls the same reply (ADR 83)."""
 
     role: Role
     key: CallKey
@@ -64,6 +66,18 @@ class ModelCall:
     def journal_key(self) -> str:
         """The key of the call in the journal."""
         return self.key.key(digest(self.role, self.tools, message_values(self.messages)))
+
+    def with_messages(self, added: Sequence[BaseMessage]) -> ModelCall:
+        """The call with further messages at its end."""
+        if not added:
+            return self
+        messages, recorded = [*self.messages, *added], self.recorded_messages
+        return replace(
+            self,
+            messages=messages,
+            draft=self.draft and replace(self.draft, messages=messages),
+            recorded_messages=recorded and [*recorded, *added],
+        )
 
 
 async def model_call(
@@ -89,6 +103,8 @@ async def _make_call(
     send: SendToModel,
     derived_events: Callable[[AIMessage], Sequence[Event]],
 ) -> tuple[AIMessage, Finished]:
+    read = await unread_messages(ports, call.role, call.messages)
+    call = call.with_messages(as_request(read))
     started = time.monotonic()
     chain = _ModelChain(ports, call, send)
     reply = await chain.ask()
@@ -100,12 +116,24 @@ async def _make_call(
     charge = _charge(ports, call.role, reply.model, call_id, usage, chain.reservation)
     try:
         recorded = await _store_turn(ports, call, reply.model, message)
-    except BaseException:  # the reply is paid for, also if the recording fails
+        calls_tool = message.tool_calls or message.invalid_tool_calls
+        ends_pass = call.role == "executor" and not calls_tool
+        unread = await unread_messages(ports, call.role, call.messages) if ends_pass else ()
+    except BaseException:  # the reply is paid for, also if it cannot be recorded
         await ports.journal.paid(charge)
         raise
+    note_messages(message, read, has_unread=bool(unread))
     data = {**_event_data(charge, seconds), **reply.skipped_data(), **recorded}
-    events = (Event(call.key, "model_called", data), *derived_events(message))
+    called = Event(call.key, "model_called", data)
+    events = (*_read_events(call, read), called, *derived_events(message))
     return message, finished_call(message, events=events, charge=charge)
+
+
+def _read_events(call: ModelCall, read: Sequence[UserMessage]) -> Sequence[Event]:
+    if not read:
+        return ()
+    data = {"messages": [message.number for message in read], "role": call.role}
+    return (Event(call.key, "messages_read", data),)
 
 
 class _ModelChain:

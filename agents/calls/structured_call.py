@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from agents.attempt import Ports
 from agents.calls.call_key import call_key, for_call
+from agents.calls.messages import messages_read
 from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.errors import ReplyUnusable
@@ -57,6 +58,7 @@ async def ask_role(
         repair = render("repair", error=first.error, tool=schema.__name__)
         again = [
             *messages,
+            *messages_read(first.message),
             past_reply(first.reply_text or "(nothing)", first.message),
             HumanMessage(repair),
         ]
@@ -96,4 +98,4 @@ class _Question(Generic[T]):
         offered = (self.schema.__name__, *(tool["function"]["name"] for tool in tools))
         call = ModelCall(self.role, at, messages, offered, level=self.level)
         message = await model_call(self.ports, call, send)
-        return fresh or read(message, self.schema)
+        return replace(fresh, message=message) if fresh else read(message, self.schema)

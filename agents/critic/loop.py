@@ -16,12 +16,14 @@ from langgraph.runtime import Runtime
 
 from agents.attempt import Ports
 from agents.calls.call_key import call_key, for_call
+from agents.calls.messages import messages_read, unread_messages
 from agents.calls.structured_call import ask_role, calls_of
 from agents.critic.tools import call_tool, critic_tools, schemas_of
 from agents.evidence.verdict import CRITIC, Verdict
 from agents.executor.model_calls import with_all_calls
 from agents.executor.tool_calls import TOOL_CALL_OFFSET
 from agents.models.replies.structured import Answer
+from agents.prompts import past_reply
 from agents.prompts.images import Image
 from agents.state import State
 
@@ -35,6 +37,9 @@ async def ask_critic(
     images: Sequence[Image],
 ) -> Answer[Verdict]:
     """The critic's verdict, or the error of its reply.
+
+    An approval does not count if a person has sent a message since, and a revision is left in which
+    the executor can follow it: then the critic is asked again.
 
     Model calls and tool calls are journaled: a crash repeats only the call in flight. Raises the
     errors of `agents.calls.model_call.model_call` and of the sandbox, and GraphDrained between two
@@ -56,8 +61,13 @@ async def ask_critic(
             tools=offered,
             replies=reply_count,
         )
+        conversation += messages_read(answer.message)
         if answer.value is not None or not calls_of(answer.message, offered):
-            return answer
+            if not await _has_message_against(answer.value, state, ports, conversation):
+                return answer
+            conversation.append(past_reply(answer.reply_text, answer.message))
+            reply_count += 1
+            continue
         reply = with_all_calls(answer.message)
         conversation.append(reply)
         for index, call in enumerate(reply.tool_calls):
@@ -71,3 +81,15 @@ async def ask_critic(
         reply_count += 1
         if runtime.drain_requested:
             raise GraphDrained(runtime.drain_reason or "shutdown")
+
+
+async def _has_message_against(
+    verdict: Verdict | None, state: State, ports: Ports, conversation: Sequence[BaseMessage]
+) -> bool:
+    """Whether a message has arrived that the critic did not know when it approved the work, and
+    that the executor can still follow."""
+    if verdict is None or verdict.verdict != "approve":
+        return False
+    if len(state.get("critiques", ())) + 1 >= state["job"]["max_revisions"]:
+        return False
+    return bool(await unread_messages(ports, CRITIC, conversation))

@@ -25,6 +25,13 @@ from langchain_core.tools import BaseTool
 
 from agents.attempt import Ports
 from agents.calls.call_key import for_call
+from agents.calls.messages import (
+    has_unread,
+    messages_read,
+    turn_of,
+    with_earlier_messages,
+    with_unread,
+)
 from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
 from agents.errors import BudgetExhausted, ReplyUnusable
@@ -59,11 +66,13 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
 
     async def awrap_model_call(
         self, request: ModelRequest[Ports], handler: CallHandler
-    ) -> AIMessage:
-        """One model call, or a closing text if the pass has to end.
+    ) -> ModelResponse[Any]:
+        """One model call, or a closing text if the pass has to end. The messages of persons that
+        the call read come before the reply.
 
-        The model gets one more request if its reply was cut off. Raises BudgetExhausted: a retry
-        with a larger budget continues the pass at this call.
+        The model gets one more request if its reply was cut off, or if it ends the pass while a
+        message is unread. Raises BudgetExhausted: a retry with a larger budget continues the pass
+        at this call.
         """
         ports = request.runtime.context
         if any(not offered(name, ports) for name in _tool_names(request)):
@@ -73,13 +82,28 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
             more = [tool.for_model() for tool in ports.tool_servers.tools.values()]
             request = request.override(tools=[*request.tools, *more])
         request = request.override(system_message=SystemMessage(_system_prompt(request, ports)))
-        state = cast("dict[str, Any]", request.state)
-        if (closing := _closing_message(request.messages, state, ports)) is not None:
-            return closing
-        reply = await _complete_reply(request, handler)
-        if await _needs_verification(reply, state, ports):
-            reply = await _ask_to_verify(request, handler, reply)
-        return with_all_calls(reply)
+        result: list[BaseMessage] = []
+        while True:
+            turn = await _make_turn(request, handler)
+            result += turn
+            if not has_unread(turn[-1]):
+                return ModelResponse(result)
+            state = {**request.state, "messages": [*request.state["messages"], *turn]}
+            messages = [*request.messages, *turn]
+            request = request.override(
+                state=cast("AgentState[Any]", state), messages=cast("list[AnyMessage]", messages)
+            )
+
+
+async def _make_turn(request: ModelRequest[Ports], handler: CallHandler) -> list[BaseMessage]:
+    """The messages of persons that a call read and its reply, or the closing text of the pass."""
+    ports, state = request.runtime.context, cast("dict[str, Any]", request.state)
+    if (closing := _closing_message(request.messages, state, ports)) is not None:
+        return [closing]
+    reply = await _complete_reply(request, handler)
+    if await _needs_verification(reply, state, ports):
+        reply = await _ask_to_verify(request, handler, reply)
+    return turn_of(with_all_calls(reply))
 
 
 def _system_prompt(request: ModelRequest[Ports], ports: Ports) -> str:
@@ -144,17 +168,18 @@ async def _ask_to_verify(
     """Ask for a verification. The reply is the first `answer` if the second one calls no tool, if
     the budget is used up, or if the model gives no usable reply."""
     question = HumanMessage(render("executor/verify"))
+    past = past_reply(str(answer.text), answer)
     second_request = request.override(
-        messages=[*request.messages, past_reply(str(answer.text), answer), question]
+        messages=[*request.messages, *messages_read(answer), past, question]
     )
     try:
         reply = await _call_model(second_request, handler, ordinal=2)
     except (BudgetExhausted, ReplyUnusable):
         return answer
     if not reply.tool_calls and not reply.invalid_tool_calls:
-        return answer
+        return with_unread(answer) if messages_read(reply) or has_unread(reply) else answer
     reply.response_metadata = {**reply.response_metadata, _ASKED_TO_VERIFY: True}
-    return reply
+    return with_earlier_messages(reply, answer)
 
 
 async def _complete_reply(request: ModelRequest[Ports], handler: CallHandler) -> AIMessage:
@@ -164,8 +189,10 @@ async def _complete_reply(request: ModelRequest[Ports], handler: CallHandler) ->
         return reply
     question = HumanMessage(render("executor/cut_off", tokens=output_tokens(reply), tool=None))
     shortened = past_reply(head_and_tail(str(reply.text), CUT_CHARACTERS), reply)
-    second_request = request.override(messages=[*request.messages, shortened, question])
-    second = await _call_model(second_request, handler, ordinal=1)
+    second_request = request.override(
+        messages=[*request.messages, *messages_read(reply), shortened, question]
+    )
+    second = with_earlier_messages(await _call_model(second_request, handler, ordinal=1), reply)
     calls = second.tool_calls or second.invalid_tool_calls
     return _mark_as_cut(second) if cut_off(second) and not calls else second
 

@@ -18,6 +18,7 @@ from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.models.role_models import RoleModels
 from agents.paths import normalize_path
 from agents.ports import Artifact, Charge, Event, Finished, Version
+from agents.ports.messages import UserMessage
 from agents.ports.repository import Patch
 from agents.ports.spending import MaxSpend
 from agents.tree import Tree
@@ -34,6 +35,7 @@ class MemoryRecord:
     charges: dict[str, Charge] = field(default_factory=dict)
     reserved: dict[str, MaxSpend] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
+    messages: list[UserMessage] = field(default_factory=list)
     workspace: str | None = None
 
     def add_event(self, event: Event) -> None:
@@ -140,6 +142,17 @@ class MemoryCancel:
         """See `agents.ports.Cancel`."""
         if self.cancelled:
             raise Stopped("the job was cancelled")
+
+
+class MemoryMessages:
+    """UserMessages over a record."""
+
+    def __init__(self, record: MemoryRecord) -> None:
+        self._record = record
+
+    async def after(self, number: int) -> Sequence[UserMessage]:
+        """See `agents.ports.messages`."""
+        return self._record.messages[number:]
 
 
 class MemoryWorkspace:
@@ -293,6 +306,7 @@ def ports_over(record: MemoryRecord, sandbox: Sandbox, models: RoleModels) -> Po
         events=MemoryEvents(record),
         budget=MemoryBudget(record),
         cancel=MemoryCancel(),
+        messages=MemoryMessages(record),
         workspace=MemoryWorkspace(record),
         sandbox=sandbox,
         models=models,
