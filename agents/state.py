@@ -51,8 +51,8 @@ class EarlierJob(TypedDict):
     summary: str
     """The answer in short, and the end of the job."""
     words: NotRequired[list[str]]
-    """The remarks, answers and comments of persons about the job, oldest first, each with its
-    author. Earlier releases wrote them into `summary`."""
+    """The messages, remarks, answers and comments of persons about the job, oldest first, each with
+    its author. Earlier releases wrote them into `summary`."""
 
 
 class JobFields(TypedDict):

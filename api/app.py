@@ -25,6 +25,7 @@ from api.routes import (
     jobs,
     keyless,
     keys,
+    messages,
     models,
     review_rules,
     reviews,
@@ -42,6 +43,7 @@ from settings.starting.release import release
 ROUTES = (
     jobs,
     batches,
+    messages,
     conversations,
     compare,
     verifications,

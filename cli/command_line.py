@@ -60,6 +60,10 @@ SECTIONS = (
             ),
             "watch": ("cli.commands.jobs.reading:watch_command", "Follow a job to its end."),
             "review": ("cli.commands.jobs.review:review_command", "Decide a job's open review."),
+            "message": (
+                "cli.commands.jobs.lifecycle:message_command",
+                "Send a message to a job that has not ended.",
+            ),
             "claim": (
                 "cli.commands.jobs.lifecycle:claim_command",
                 "Claim, assign or release a job's open review.",

@@ -34,12 +34,13 @@ from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
 from jobs.transitions import lifecycle, rebase, retry
 from jobs.transitions.lifecycle import Change, Policy, Refusal, Submitter
+from jobs.transitions.messages import REPEATED, add_message, make_entry
 from jobs.transitions.reviews import assign, list_authors
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """An accepted job."""
+    """An accepted job, or an accepted message to a job."""
 
     record: JobRecord
     is_new: bool
@@ -246,6 +247,20 @@ class Operations:
         signed = {"by": actor.name, "key_id": actor.key_id, "person": actor.person}
         change = partial(assign, assignee=assignee, signed=signed)
         return await self._commits.change(job_id, change)
+
+    async def add_message(
+        self, job_id: str, text: str, actor: Actor, idempotency_key: str | None = None
+    ) -> Submission | Refusal:
+        """Send a person's message to a job that has not ended. An Idempotency-Key names one message
+        to this job: a repeated request adds no message."""
+        signed = {"by": actor.name, "key_id": actor.key_id, "person": actor.person}
+        entry = make_entry(idempotency_key, text) if idempotency_key else ""
+        add = partial(add_message, text=text, signed=signed, entry=entry)
+        added = await self._commits.change(job_id, add)
+        if isinstance(added, JobRecord):
+            return Submission(added, is_new=True)
+        loaded = await self.store.load(job_id) if added.code == REPEATED else None
+        return Submission(loaded.record, is_new=False) if loaded else added
 
     async def cancel(
         self, job_id: str, by: str, key_id: str = "", person: str = ""

@@ -21,6 +21,7 @@ from jobs.model.review import EXPIRY, Action, Side
 from jobs.store import ENTRIES_KEPT, ConversationEntry
 from jobs.store.decisions import DECISION_KINDS, VOTE_ACTIONS
 from jobs.store.redis_store import RedisStore
+from jobs.transitions.messages import ADDED
 
 WORDS_SHOWN = 8_000
 """Characters of persons' words about all earlier jobs together. The newest words are kept."""
@@ -57,13 +58,15 @@ async def load_earlier_jobs(
 
 
 def words_of_persons(events: Sequence[Event]) -> list[str]:
-    """The remarks, answers and comments on lines of a job's decisions, oldest first, each with its
-    author. Pure."""
+    """The messages to a job, and the remarks, answers and comments on lines of the decisions on it,
+    oldest first, each with its author. Pure."""
     questions: Sequence[Mapping[str, Any]] = ()
     words: list[str] = []
     for event in events:
         if event.kind == "asked":
             questions = event.data["questions"]
+        elif event.kind == ADDED:
+            words.append(f"{event.data['by']} (message): {event.data['text']}")
         elif event.kind in DECISION_KINDS and event.data["by"] != EXPIRY:
             action = event.data.get("action", VOTE_ACTIONS.get(event.kind))
             words += _words_of_decision(event.data, str(action), questions)

@@ -17,7 +17,7 @@ from jobs.transitions.lifecycle import Refusal
 from worker.adapters.repository import StoredChange, commit_base
 from worker.context import WorkerContext
 from worker.delivery.push import ChangePush, load_or_record_change
-from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.ledger import AttemptWriter, Ledger, RecordCheck
 from worker.ports import PortsBuilder
 from worker.repositories.errors import DeliveryRefused, DeliveryUnavailable, RepositoryRefused
 from worker.results import best_result, failure_reason, result_of
@@ -123,7 +123,7 @@ class JobEnding:
             target,
             files.repositories.settings,
             commit_base(workspace),
-            LeaseCheck(self.context.store, self.writer).check,
+            RecordCheck(self.context.store, self.writer).check,
         )
         delivery = await push.deliver(approved, outcome.summary or outcome.answer)
         await builder.ledger.emit(Event(_DELIVERY, "delivered", asdict(delivery)))

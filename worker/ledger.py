@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 from agents.errors import Stopped
 from agents.ports import Charge, Event, Finished
+from agents.ports.messages import UserMessage
 from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.model.events import NewEvent
@@ -23,10 +24,12 @@ from jobs.model.record import Continuation, GraphFormat
 from jobs.redis.connection import RedisCommand
 from jobs.store import LeaseRef, Writes
 from jobs.store.redis_store import RedisStore
+from jobs.transitions.messages import ADDED
 from worker.store import Patience
 
 FRESH_SECONDS = 0.02
-"""An accepted write proves that the attempt has its lease. The proof holds for this time."""
+"""An accepted write, or a read of the record, proves that the attempt has its lease. The proof
+holds for this time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -215,21 +218,56 @@ class Ledger:
         return stored
 
 
-class LeaseCheck:
-    """Implements the port Cancel: checks in the record, before each call, that the attempt has its
-    lease. The channel of stopped jobs is quicker, but a message may be lost."""
+class RecordCheck:
+    """Implements the ports Cancel and UserMessages by one read of the record: before each call it
+    checks that the attempt has its lease, and counts the messages to the job. The channel of
+    stopped jobs is quicker, but a signal may be lost."""
 
     def __init__(self, store: RedisStore, writer: AttemptWriter) -> None:
         self._store = store
         self._writer = writer
+        self._read_at = float("-inf")
+        """The time at which the last read of the record began, in monotonic seconds."""
+        self._count = 0
+        """The number of messages at that time."""
+        self._messages: list[UserMessage] = []
+        self._last_event = 0
+        """The number of the last event that was read for messages."""
 
     async def check(self) -> None:
         """See agents.ports.Cancel."""
-        if time.monotonic() - self._writer.accepted_at < FRESH_SECONDS:
-            return
-        lease = self._writer.lease
-        if not await self._writer.patience.retry(lambda: self._store.owns(lease)):
+        if not _is_fresh(self._writer.accepted_at):
+            await self._read_record()
+
+    async def after(self, number: int) -> Sequence[UserMessage]:
+        """See agents.ports.messages.UserMessages."""
+        if not _is_fresh(self._read_at):
+            await self._read_record()
+        if len(self._messages) < self._count:
+            await self._load_messages()
+        return self._messages[number:]
+
+    async def _read_record(self) -> None:
+        lease, read_at = self._writer.lease, time.monotonic()
+        count = await self._writer.patience.retry(lambda: self._store.count_messages(lease))
+        if count is None:
             raise Stopped(f"job {lease.job_id} is no longer this attempt's")
+        self._read_at, self._count = read_at, count
+
+    async def _load_messages(self) -> None:
+        job_id, after = self._writer.lease.job_id, self._last_event
+        events = await self._writer.patience.retry(lambda: self._store.events(job_id, after))
+        for event in events:
+            self._last_event = event.seq
+            # parallel branches may load the same events
+            if event.kind == ADDED and event.data["number"] > len(self._messages):
+                data = event.data
+                by = data["person"] or data["by"]
+                self._messages.append(UserMessage(data["number"], by, data["text"]))
+
+
+def _is_fresh(moment: float) -> bool:
+    return time.monotonic() - moment < FRESH_SECONDS
 
 
 def _retrieve_exception(task: asyncio.Task[None]) -> None:

@@ -29,7 +29,7 @@ from worker.adapters.repository import (
 )
 from worker.adapters.workspace import ManifestWorkspace
 from worker.context import WorkerContext
-from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.ledger import AttemptWriter, Ledger, RecordCheck
 from worker.repositories.continuation import Beginning
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed, emit_fetch_started, install_dependencies
@@ -66,12 +66,14 @@ class PortsBuilder:
             await servers.wait()
         setup = await self._install(workspace)
         models = models_of(context.models.pool, spec, context.models.chains)
+        record_check = RecordCheck(context.store, self.writer)
         ports = Ports(
             journal=self.ledger,
             events=self.ledger,
             budget=context.models.spending.budget(record, context.store, self.ledger),
             prices=context.models.spending.prices,
-            cancel=LeaseCheck(context.store, self.writer),
+            cancel=record_check,
+            messages=record_check,
             workspace=workspace,
             sandbox=sandboxes.of(spec.image),
             models=models,

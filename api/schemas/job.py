@@ -9,6 +9,7 @@ from api.schemas.fields import NextCursor, ResponseModel, Time
 from api.schemas.job_result import Cost, Result
 from api.schemas.job_spec import Spec
 from api.schemas.job_work import Critique, Plan, Repair, Route, Run, Verification
+from api.schemas.message import UserMessage
 from api.schemas.review import Decision, Review
 from jobs.model.event_data.model_calls import Usd
 from jobs.model.event_data.reviews import EvidenceData
@@ -160,6 +161,7 @@ class Job(Life):
     repairs: list[Repair] = Field(default_factory=list)
     critique: Critique | None = Field(description="the last critique")
     critiques: list[Critique]
+    messages: list[UserMessage] = Field(description="the messages of persons, oldest first")
     checks: CheckReport | None = Field(None, description="the last run of the acceptance checks")
     verification: Verification | None = Field(None, description="the last verification")
     decisions: list[Decision]

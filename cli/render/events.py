@@ -189,6 +189,17 @@ def _started(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("attempt", f"{data['attempt']}, by worker {data['worker']}", Tone.QUIET)
 
 
+def message_parts(data: Data, _detail: Detail) -> Iterator[Part]:
+    """A message of a person."""
+    yield Line("message", f"{data['number']}, by {signature(data['by'], data['person'])}", Tone.ASK)
+    yield Prose(printable(data["text"]))
+
+
+def _messages_read(data: Data, _detail: Detail) -> Iterator[Part]:
+    numbers = ", ".join(map(str, data["messages"]))
+    yield Line(data["role"], f"has read message {numbers}", Tone.QUIET)
+
+
 def _fetch_started(data: Data, _detail: Detail) -> Iterator[Part]:
     action = f"fetching {data['url']}" if data["url"] else "unpacking what was sent"
     yield Line("repository", printable(", ".join(filter(None, (action, data["ref"])))), Tone.QUIET)
@@ -395,6 +406,8 @@ def _cancelled(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
+    "message_added": message_parts,
+    "messages_read": _messages_read,
     "started": _started,
     "fetch_started": _fetch_started,
     "files_missing": _files_missing,

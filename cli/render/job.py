@@ -17,6 +17,7 @@ from cli.render.events import (
     critique_parts,
     decision_parts,
     delivery_parts,
+    message_parts,
     override_note,
     parts,
     plan_parts,
@@ -159,8 +160,18 @@ def outcome_parts(job: Job) -> Iterator[Part]:
         yield from delivery_parts(job["result"].get("delivery"))
         for artifact in job["result"]["artifacts"]:
             yield from artifact_parts("file", artifact)
+    yield from _unread_parts(job)
     yield cost_line(job)
     yield from patch_parts(job)
+
+
+def _unread_parts(job: Job) -> Iterator[Part]:
+    """The messages that the models had not read when the job ended, and the remedy."""
+    unread = [sent["number"] for sent in job.get("messages", ()) if not sent["read_by"]]
+    if unread and job.get("finished_at"):
+        remedy = f"`fettle run --conversation {job['conversation_id']} TASK` follows up"
+        numbers = ", ".join(map(str, unread))
+        yield Line("not read", f"message {numbers}: it came too late; {remedy}", Tone.WARN)
 
 
 def look_line(job: Job, url: str) -> Line:
@@ -281,6 +292,7 @@ def critic_may_decide(review: Mapping[str, Any]) -> bool:
 
 def _history(job: Job, detail: Detail) -> Iterator[Part]:
     happened = [
+        *((sent["at"], 0, message_parts(sent, detail)) for sent in job.get("messages", ())),
         *((run["at"], 0, run_parts(run, detail)) for run in job["runs"]),
         *((decision["at"], 1, decision_parts(decision, detail)) for decision in job["decisions"]),
         *((critique["at"], 2, critique_parts(critique, detail)) for critique in job["critiques"]),

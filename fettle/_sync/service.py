@@ -123,6 +123,12 @@ class Service(Administration):
         claimed = {"assignee": assignee}
         return self.receipt("POST", f"{job_path(job_id)}/review/claim", json=claimed)
 
+    def message(self, job_id: str, text: str, *, once: str | None = None) -> Job:
+        """POST /jobs/{id}/messages; `once` as in `submit`."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
+        path = f"{job_path(job_id)}/messages"
+        return self._receipt("POST", path, json={"text": text}, headers=headers)
+
     def cancel(self, job_id: str) -> Job:
         """POST /jobs/{id}/cancel; a second call has no effect."""
         return self.receipt("POST", f"{job_path(job_id)}/cancel")

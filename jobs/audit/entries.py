@@ -34,6 +34,8 @@ class EntryKind(StrEnum):
     JOB_CANCELLED = "cancelled"
     JOB_DELIVERED = "job_delivered"
     """A worker pushed a change to its repository."""
+    MESSAGE_ADDED = "message_added"
+    """A person sent a job a message, and is an author of its work since. Without the text."""
     LABELS_CHANGED = "labels_changed"
     """A person replaced the labels of a job, by which webhooks and review rules select jobs."""
     JOB_DELETED = "job_deleted"
@@ -66,12 +68,13 @@ EVENT_KINDS: frozenset[str] = frozenset(
         EntryKind.REVIEW_EXPIRED,
         EntryKind.REVIEW_ASSIGNED,
         EntryKind.JOB_CANCELLED,
+        EntryKind.MESSAGE_ADDED,
     }
 )
 """The kinds of a job's events that become entries."""
 _ACTOR_FIELDS = frozenset({"by", "key_id", "person"})
-_CONTENT_FIELDS = frozenset({"comments", "answers"})
-"""Fields of events that quote the work. The work is deleted with its job."""
+_CONTENT_FIELDS = frozenset({"comments", "answers", "text"})
+"""Fields of events that quote the work or its task. The work is deleted with its job."""
 _DECISION_FIELDS = (
     *("action", "by", "person", "key_id"),
     *("digest", "evidence", "override", "feedback", "rules"),

@@ -8,7 +8,7 @@ without the values that are the defaults of `JobSpec`. `state` has all other fie
 
 Several releases run at the same time while a fleet is upgraded, so each ignores unknown fields. A
 value that an older release must not drop when it writes the record is a separate field of the hash,
-as `graph` and `authors` are.
+as `graph`, `authors` and `messages` are.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ _OWN_FIELDS = (
     "start",
     "graph",
     "authors",
+    "messages",
     "ends_by",
     "once",
 )
@@ -76,6 +77,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "due_at": str(record.due_at),
         "state": dump(to_plain(state)),
         "authors": dump([[author.name, author.key_id] for author in record.authors]),
+        "messages": dump(list(record.messages)),
         "ends_by": str(record.ends_by or ""),
     }
     if new:
@@ -88,6 +90,12 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         fields["graph"] = str(record.graph or "")
         fields["once"] = record.once
     return fields
+
+
+def read_messages(field: str | bytes | None) -> list[str]:
+    """The field `messages` of a record's hash, which records of older releases lack."""
+    entries: list[str] = json.loads(field or "[]")
+    return entries
 
 
 def continuation_field(continuation: Continuation) -> str:
@@ -114,6 +122,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
             "graph": GraphFormat.parse(fields["graph"]) if fields["graph"] else None,
             "once": fields["once"],
             "ends_by": fields["ends_by"] or None,
+            "messages": read_messages(fields.get("messages")),
             "authors": [Signer(*author) for author in json.loads(fields["authors"])],
         }
     )

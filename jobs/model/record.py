@@ -320,6 +320,9 @@ class JobRecord:
     """Further authors of the work: the authors of the earlier jobs of its conversation and of the
     jobs that it retries, rebases or forks, and the persons with edits that have run. See
     `jobs.transitions.reviews`."""
+    messages: tuple[str, ...] = ()
+    """One entry for each message of a person to the job: see `jobs.transitions.messages`. The texts
+    are in the events."""
     once: str = ""
     """The Idempotency-Key of the request. It names this job until the job is removed."""
 

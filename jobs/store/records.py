@@ -22,7 +22,7 @@ from jobs.audit.entries import (
 )
 from jobs.counting import day_of
 from jobs.errors import Contended, StaleEpoch
-from jobs.model.codec import dump, read_record
+from jobs.model.codec import dump, read_messages, read_record
 from jobs.model.record import JobRecord, Status
 from jobs.redis import keys
 from jobs.redis.connection import (
@@ -198,11 +198,17 @@ class Records(Clock):
             raise StaleEpoch(job_id, epoch)
 
     async def owns(self, lease: LeaseRef) -> bool:
-        """Whether the job runs under this epoch. Checked before each call (J11)."""
-        status, epoch = await await_redis(
-            self.redis.hmget(JobKeys(lease.job_id).record, ["status", "epoch"])
+        """Whether the job runs under this epoch."""
+        return await self.count_messages(lease) is not None
+
+    async def count_messages(self, lease: LeaseRef) -> int | None:
+        """The number of messages to the job; None if the job does not run under this epoch. Read
+        before each call (J11)."""
+        status, epoch, messages = await await_redis(
+            self.redis.hmget(JobKeys(lease.job_id).record, ["status", "epoch", "messages"])
         )
-        return bool(status == b"running" and epoch == str(lease.epoch).encode())
+        is_running = status == b"running" and epoch == str(lease.epoch).encode()
+        return len(read_messages(messages)) if is_running else None
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """Post charges under any epoch. A charge with a known call id is not posted again, and no

@@ -4,8 +4,8 @@ A final state never changes (J6), so the retry is a new job. It continues from i
 checkpoint with the parent's journal, so that finished calls are not paid for again. The retry of an
 unapproved job continues at its end, with new revisions (`worker/resumption.py`). If a person had
 rejected the work, or approved it by other or fewer demands than the retry has, the retry starts
-from the task. The parent's authors are also authors of the retry. The retry names the approvals of
-work that it only delivers.
+from the task. The parent's messages of persons are also messages to the retry, and its authors are
+also authors of the retry. The retry names the approvals of work that it only delivers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jobs.model.record import RESTART, JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal, Submitter
+from jobs.transitions.messages import with_messages
 from jobs.transitions.reviews import list_authors
 from jobs.view.work import list_approvals
 
@@ -43,6 +44,7 @@ def retry_as_new_job(
     change = lifecycle.submit(
         job_id, parent.tenant, spec, now, authors=authors, retry_of=parent.id, **submitter
     )
+    change = with_messages(change, events)
     started = parent.attempts > 0 or parent.inherits is not None
     if parent.cannot_continue or parent.graph == RESTART or not started:
         return change
@@ -65,10 +67,10 @@ def retry_as_new_job(
         for event in events_since_restart(events)
         if event.kind in WORK and event.kind not in excluded_kinds
     )
-    (submitted,) = change.events
+    submitted, *messages = change.events
     if approvals:
         submitted = replace(submitted, data={**submitted.data, "approvals": approvals})
-    return Change(record, (submitted, *work))
+    return Change(record, (submitted, *messages, *work))
 
 
 def _demands_more(spec: JobSpec, earlier: JobSpec) -> bool:

@@ -20,6 +20,7 @@ from jobs.model.review_digest import digest_review
 from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
 from jobs.transitions.reviews import approvals_needed, offered_actions
+from jobs.view.messages import list_messages
 from jobs.view.plan_work import StepWork, work_on_steps
 from jobs.view.queueing import FleetState, explain_queued
 from jobs.view.verdict import verdict_of_review
@@ -131,6 +132,9 @@ def render_job(
         "repairs": _all(work, "repaired"),
         "critique": critiques[-1] if critiques else None,
         "critiques": critiques,
+        "messages": [
+            {**message, "at": format_time(message["at"])} for message in list_messages(events)
+        ],
         "checks": _last(work, "checked"),
         "verification": _last(work, "verified"),
         "decisions": _all(events, "decided"),

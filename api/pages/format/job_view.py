@@ -23,6 +23,7 @@ from jobs.model.events import Event, describe_activity, events_since_restart
 from jobs.model.people import person_key
 from jobs.model.record import JobRecord, Status
 from jobs.store import Charge
+from jobs.transitions.messages import ADDED
 from jobs.transitions.reviews import vote_refusal
 from jobs.view.job import format_time, render_job
 from jobs.view.queueing import FleetState
@@ -131,7 +132,7 @@ def _activity(story: JobStory) -> dict[str, str | None] | None:
     """The present activity of a running job, and its beginning."""
     if story.record.status is not Status.RUNNING or not story.events:
         return None
-    newest = story.events[-1]
+    newest = next(event for event in reversed(story.events) if event.kind != ADDED)
     return {"text": describe_activity(newest), "since": format_time(newest.at)}
 
 

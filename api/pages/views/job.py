@@ -19,7 +19,9 @@ from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import RefusedRequest
 from api.routes import jobs as jobs_api
 from api.routes.downloads import Moment
+from api.routes.messages import send_message
 from api.schemas.job_request import RetryRequest
+from api.schemas.message import MessageRequest
 from api.services import Services, ServicesDep, find_job
 from api.submission import new_jobs
 from jobs.blobs import manifest
@@ -146,6 +148,17 @@ async def cancel(
 ) -> Response:
     """Cancel the job; the page's stream shows the outcome."""
     await jobs_api.cancel(job_id, services, visitor.credential)
+    return go_to(request, f"/app/jobs/{job_id}")
+
+
+@router.post("/message")
+async def message(
+    job_id: str, request: Request, services: ServicesDep, visitor: Submitter
+) -> Response:
+    """Send a message to the job; the page's stream shows it."""
+    values = await form_values(request, services.settings)
+    sent = as_request(MessageRequest, {"text": values.get("text", "")})
+    await send_message(services, visitor.credential, job_id, sent)
     return go_to(request, f"/app/jobs/{job_id}")
 
 

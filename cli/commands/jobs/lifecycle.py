@@ -1,4 +1,4 @@
-"""`fettle claim`, `cancel`, `delete`, `retry`, `rebase`: commands about jobs that exist."""
+"""`fettle message`, `claim`, `cancel`, `delete`, `retry`, `rebase`: commands about jobs that exist."""
 
 from __future__ import annotations
 
@@ -33,6 +33,30 @@ def cancel_command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> N
         print_json(job)
     else:
         Screen().line("cancelled", job_id)
+
+
+@click.command(epilog=HELP)
+@click.argument("job_id", metavar="ID")
+@click.argument("text", metavar="TEXT")
+@click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
+@click.pass_obj
+def message_command(flags: Mapping[str, Any], job_id: str, text: str, *, as_json: bool) -> None:
+    """Send the job ID a message: TEXT, or stdin if it is -.
+
+    The message becomes a part of the task, and you become an author of the work. The models of the
+    job read it before their next calls, or, if the job waits for a review, in its next pass.
+    """
+    content = click.get_text_stream("stdin").read() if text == "-" else text
+    if not content.strip():
+        raise click.UsageError("the message has no text")
+    with open_service(flags) as service:
+        job = service.message(job_id, content)
+    if as_json:
+        print_json(job)
+        return
+    is_paused = job["status"] == "awaiting_review"
+    reader = "in the next pass, after the review" if is_paused else "before their next calls"
+    Screen().line("sent", f"the models of {job_id} read it {reader}")
 
 
 @click.command()

@@ -5,9 +5,9 @@ missing (`NotRequired`) belongs to some jobs only, or Fettle 0.1.0 did not write
 of the HTTP API comes from these declarations, and tests compare the events of real workers with
 them.
 
-Steps that run in parallel are branches: their model_called, run_finished, repaired and tool_used
-have `step`, the number of the step in the plan. Numbers of runs are unique. Gaps remain if a branch
-has made fewer runs than another.
+Steps that run in parallel are branches: their messages_read, model_called, run_finished, repaired
+and tool_used have `step`, the number of the step in the plan. Numbers of runs are unique. Gaps
+remain if a branch has made fewer runs than another.
 
 See ADR 33.
 """
@@ -47,6 +47,7 @@ WORK: Data = {
     "asked": plans.AskedData,
     "tests_written": evidence.TestsWrittenData,
     "planned": plans.PlannedData,
+    "messages_read": model_calls.MessagesReadData,
     "model_called": model_calls.ModelCalledData,
     "run_finished": run_data.RunData,
     "repaired": work.RepairedData,
@@ -65,6 +66,7 @@ WORK: Data = {
 }
 LIFE: Data = {
     "submitted": lifecycle.SubmittedData,
+    "message_added": lifecycle.MessageAddedData,
     "started": lifecycle.StartedData,
     "fetch_started": repositories.FetchStartedData,
     "files_missing": repositories.FilesMissingData,

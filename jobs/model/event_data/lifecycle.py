@@ -32,6 +32,18 @@ class SubmittedData(TypedDict):
     """
 
 
+class MessageAddedData(TypedDict):
+    """A person has sent the job a message, which its models read before their next calls."""
+
+    number: int
+    """The number among the messages of the job, from 1."""
+    by: str
+    """The name of the key."""
+    key_id: str
+    person: str
+    text: str
+
+
 class StartedData(TypedDict):
     """A worker has claimed the job."""
 

@@ -30,6 +30,15 @@ class PassedOverData(TypedDict):
     reason: str
 
 
+class MessagesReadData(StepOfBranch):
+    """A model has read messages of persons. Its reply is the next event."""
+
+    messages: list[int]
+    """The numbers of the messages."""
+    role: str
+    """The role that called, such as `executor`."""
+
+
 class ModelCalledData(StepOfBranch):
     """A model has replied."""
 

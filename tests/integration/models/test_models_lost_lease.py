@@ -37,7 +37,7 @@ from lab.drills.chaos.faults.tcp_proxy import FaultProxy
 from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
 from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.rate_limit import RedisRateLimit
-from worker.ledger import FRESH_SECONDS, AttemptWriter, LeaseCheck, Ledger
+from worker.ledger import FRESH_SECONDS, AttemptWriter, RecordCheck, Ledger
 from worker.store import Patience
 
 MODEL = "groq:llama-3.3-70b-versatile"
@@ -117,7 +117,7 @@ async def test_no_call_is_made_after_the_lease_went_to_another_attempt(
             budget=AccountBudget(
                 second_store, ledger, Cap(None, most_tokens), "", "default", unlimited
             ),
-            cancel=LeaseCheck(second_store, writer),
+            cancel=RecordCheck(second_store, writer),
         )
         calling = asyncio.create_task(call(ports))
         await gate.reached.wait()

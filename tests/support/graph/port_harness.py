@@ -31,7 +31,7 @@ from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.workspace import ManifestWorkspace
-from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.ledger import AttemptWriter, RecordCheck, Ledger
 from worker.store import Patience
 
 
@@ -109,7 +109,7 @@ class StoreHarness:
             ledger,
             ledger,
             AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", "acme", unlimited),
-            LeaseCheck(store, writer),
+            RecordCheck(store, writer),
             await ManifestWorkspace.open(self.blobs, record.workspace),
         )
 

@@ -43,6 +43,8 @@ DECIDED = {
 EXAMPLES: dict[str, dict[str, Any]] = {
     "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20, "rebase_of": "0" * 20,
                   "fork_of": "0" * 20},
+    "message_added": {"number": 1, "by": "a", "key_id": "k", "person": "p", "text": "t"},
+    "messages_read": {"messages": [1], "role": "executor"},
     "started": {"attempt": 1, "worker": "w"},
     "fetch_started": {"url": "https://git.example/a.git", "ref": None},
     "files_missing": {"missing": ["1 file is a pointer of Git LFS"]},

@@ -28,7 +28,7 @@ from worker.adapters.rate_limit import RedisRateLimit
 from worker.attempt import Attempt
 from worker.context import WorkerContext, build_context
 from worker.graph_runner import GraphRunner
-from worker.ledger import AttemptWriter, LeaseCheck, Ledger
+from worker.ledger import AttemptWriter, RecordCheck, Ledger
 from worker.metrics import WorkerFigures
 from worker.ports import PortsBuilder
 from worker.slots import JobSlots
@@ -155,7 +155,7 @@ class WorkerWithoutRedis:
     ledger: Ledger
 
     async def check_lease(self) -> None:
-        await LeaseCheck(self.context.store, self.ledger.writer).check()
+        await RecordCheck(self.context.store, self.ledger.writer).check()
 
     async def send_event(self) -> None:
         self.ledger.writer.batch.workspace = ""
