@@ -49,8 +49,8 @@ def add_message(
         return Refusal("takes_no_messages", detail, record.status)
     if record.status.final:
         detail = (
-            f"the job has ended: submit a follow-up instead, a job with conversation_id "
-            f"{record.conversation_id}"
+            "the job has ended: submit a follow-up instead, a job with the conversation_id "
+            f"{record.conversation_id} (fettle run --conversation {record.conversation_id})"
         )
         return Refusal("final", detail, record.status)
     if (count := len(record.messages)) >= MAX_MESSAGES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,9 +14,11 @@ from support.graph.port_harness import Harness, MemoryHarness, StoreHarness
 
 from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped
 from agents.ports import CallKey, Charge, Event, Finished
+from agents.ports.messages import UserMessage
 from agents.ports.spending import MaxSpend
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.store.redis_store import RedisStore
+from worker.ledger import FRESH_SECONDS
 
 
 @pytest.fixture(params=["memory", "worker"])
@@ -130,6 +133,20 @@ async def test_a_cancelled_job_starts_no_call(harness: Harness) -> None:
     await harness.cancel()
     with pytest.raises(Stopped):
         await attempt.cancel.check()
+
+
+async def test_each_message_is_read_in_order(harness: Harness) -> None:
+    held = await harness.attempt()
+    assert await held.messages.after(0) == []
+    await harness.send("one")
+    await asyncio.sleep(FRESH_SECONDS)
+    assert await held.messages.after(0) == [UserMessage(1, "ann", "one")]
+    await harness.send("two")
+    await harness.send("three")
+    later = await harness.attempt()
+    both = await asyncio.gather(later.messages.after(1), later.messages.after(1))
+    assert [[message.text for message in messages] for messages in both] == [["two", "three"]] * 2
+    assert await later.messages.after(3) == []
 
 
 async def test_a_second_workspace_over_the_same_bytes_is_independent(harness: Harness) -> None:

@@ -1,7 +1,8 @@
-"""`fettle message`, `claim`, `cancel`, `delete`, `retry`, `rebase`: commands about jobs that exist."""
+"""`fettle message`, `claim`, `cancel`, `delete`, `retry`, `rebase`: commands about existing jobs."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,7 +47,7 @@ def message_command(flags: Mapping[str, Any], job_id: str, text: str, *, as_json
     The message becomes a part of the task, and you become an author of the work. The models of the
     job read it before their next calls, or, if the job waits for a review, in its next pass.
     """
-    content = click.get_text_stream("stdin").read() if text == "-" else text
+    content = sys.stdin.read() if text == "-" else text
     if not content.strip():
         raise click.UsageError("the message has no text")
     with open_service(flags) as service:

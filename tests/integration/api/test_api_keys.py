@@ -46,6 +46,7 @@ GUARDED = [
     ("GET", "/stats", "read"),
     ("GET", "/models", "read or admin"),
     ("POST", "/models/check", "admin"),
+    ("POST", f"{JOB}/messages", "submit"),
     ("POST", f"{JOB}/review", "review"),
     ("POST", f"{JOB}/review/claim", "review"),
     ("POST", "/keys", "admin"),

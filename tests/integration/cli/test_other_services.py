@@ -76,6 +76,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "review-rules show": ("review-rules", "show"),
     "review-rules show --text": ("review-rules", "show", "--text"),
     "review-rules set": ("review-rules", "set", "/dev/null"),
+    "message": ("message", "j1", "Also sort"),
     "claim": ("claim", "j1"),
     "webhooks list": ("webhooks", "list"),
     "webhooks retry": ("webhooks", "retry", "w1"),

@@ -20,9 +20,6 @@ from support.graph.graphs import (
     turn,
     verdict,
 )
-from support.graph.parallel_job import ANSWERS as PARALLEL_ANSWERS
-from support.graph.parallel_job import JOB as PARALLEL_JOB
-from support.graph.parallel_job import PLAN as PARALLEL_PLAN
 
 from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryJournal, MemoryMessages, MemoryRecord

@@ -37,7 +37,7 @@ from lab.drills.chaos.faults.tcp_proxy import FaultProxy
 from lab.provider import ProviderServer, Refusal, Reply, Request, Turn
 from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.rate_limit import RedisRateLimit
-from worker.ledger import FRESH_SECONDS, AttemptWriter, RecordCheck, Ledger
+from worker.ledger import FRESH_SECONDS, AttemptWriter, Ledger, RecordCheck
 from worker.store import Patience
 
 MODEL = "groq:llama-3.3-70b-versatile"

@@ -15,12 +15,15 @@ from agents.graph.memory_ports import (
     MemoryCancel,
     MemoryEvents,
     MemoryJournal,
+    MemoryMessages,
     MemoryRecord,
     MemoryWorkspace,
 )
 from agents.ports import Cancel, Charge, Events, Journal, Workspace
+from agents.ports.messages import UserMessage, UserMessages
 from agents.ports.spending import Budget
 from jobs import store as jobs_store
+from jobs.audit.entries import Actor
 from jobs.blobs.directory import Blobs
 from jobs.budgets import Cap, billionths
 from jobs.model.record import Cause, JobRecord
@@ -31,7 +34,7 @@ from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, CachedDayLimits
 from worker.adapters.workspace import ManifestWorkspace
-from worker.ledger import AttemptWriter, RecordCheck, Ledger
+from worker.ledger import AttemptWriter, Ledger, RecordCheck
 from worker.store import Patience
 
 
@@ -39,7 +42,7 @@ def _cap(tokens: int | None, dollars: str | None) -> Cap:
     return Cap(None if dollars is None else billionths(dollars), tokens)
 
 
-OF_THE_JOB = {"submitted", "started", "given_back", "lease_lost", "cancelled"}
+OF_THE_JOB = {"submitted", "started", "given_back", "lease_lost", "message_added", "cancelled"}
 """The events of a job's lifecycle, which the graph does not emit."""
 
 
@@ -51,6 +54,7 @@ class Held:
     events: Events
     budget: Budget
     cancel: Cancel
+    messages: UserMessages
     workspace: Workspace
 
 
@@ -68,6 +72,7 @@ class MemoryHarness:
             MemoryEvents(self.record),
             MemoryBudget(self.record, most_tokens, Decimal(most_usd) if most_usd else None),
             self.switch,
+            MemoryMessages(self.record),
             MemoryWorkspace(self.record),
         )
 
@@ -76,6 +81,10 @@ class MemoryHarness:
 
     async def charges(self) -> Sequence[Charge]:
         return list(self.record.charges.values())
+
+    async def send(self, text: str) -> None:
+        number = len(self.record.messages) + 1
+        self.record.messages.append(UserMessage(number, "ann", text))
 
     async def cancel(self) -> None:
         self.switch.cancelled = True
@@ -104,12 +113,14 @@ class StoreHarness:
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
         lease = jobs_store.LeaseRef(self.job_id, record.epoch)
         writer = AttemptWriter(store, lease, Patience(30))
+        check = RecordCheck(store, writer)
         ledger = Ledger(writer, await store.journal(self.job_id), tokens)
         return Held(
             ledger,
             ledger,
             AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", "acme", unlimited),
-            RecordCheck(store, writer),
+            check,
+            check,
             await ManifestWorkspace.open(self.blobs, record.workspace),
         )
 
@@ -120,6 +131,10 @@ class StoreHarness:
     async def charges(self) -> Sequence[Charge]:
         charges = await self.operations.store.charges(self.job_id)
         return [Charge(*astuple(charge)) for charge in charges]
+
+    async def send(self, text: str) -> None:
+        sent = await self.operations.add_message(self.job_id, text, Actor("ann"))
+        assert isinstance(sent, Submission)
 
     async def cancel(self) -> None:
         await self.operations.cancel(self.job_id, "ann")

@@ -734,6 +734,20 @@ def test_a_review_is_claimed_assigned_and_released(fettle, tiny):
     assert json.loads(fettle("claim", "j1", "--json")[1])["id"] == "j1"
 
 
+@pytest.mark.parametrize(
+    ("status", "reader"), [("running", "before their next calls"), ("awaiting_review", "next pass")]
+)
+def test_a_message_is_sent(fettle, tiny, monkeypatch, status, reader):
+    tiny.on("POST /jobs/j1/messages", Answer(202, {"id": "j1", "status": status}))
+    code, out, err = fettle("message", "j1", "Also sort")
+    assert (code, reader in out) == (0, True), err
+    assert tiny.requests[-1].body == {"text": "Also sort"}
+    monkeypatch.setattr("sys.stdin", io.StringIO("From a file"))
+    assert json.loads(fettle("message", "j1", "-", "--json")[1])["status"] == status
+    assert tiny.requests[-1].body == {"text": "From a file"}
+    assert fettle("message", "j1", "  ")[0] == 2
+
+
 def test_webhooks_of_a_tenant_are_added_shown_and_deleted(fettle, tiny):
     webhook = {"id": "w1", "address": "https://a.org", "format": "slack", "labels": ["pay"]}
     webhook |= {"events": [], "secret": "whsec_1"}

@@ -12,11 +12,13 @@ from jobs.model.review import Action
 from jobs.model.spec import JobKind, JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Policy, Refusal
+from jobs.transitions.messages import add_message
 
 LATER = NOW + 1_000
 AFTER_LEASE = NOW + Policy().lease_ms
 
 
+ANN = {"by": "ann", "key_id": "k1", "person": ""}
 AWAY = Wait("groq", "groq:x: no token within 60 s")
 
 
@@ -52,6 +54,7 @@ COMMANDS = {
     "pause": lambda r: lifecycle.pause(r, LATER, review=review()),
     "decide": lambda r: lifecycle.decide(r, LATER, decision=decision()),
     "reject": lambda r: lifecycle.decide(r, LATER, decision=decision(action=Action.REJECT)),
+    "message": lambda r: add_message(r, LATER, text="Also sort", signed=ANN),
     "cancel": lambda r: lifecycle.cancel(r, LATER, by="ann"),
     "succeed": lambda r: lifecycle.succeed(r, LATER, result=RESULT),
     "fail": lambda r: lifecycle.fail(r, LATER, reason=Reason.INTERNAL, detail="x"),
@@ -64,6 +67,9 @@ COMMANDS = {
 
 LEADS = {
     (Status.QUEUED, "claim"): Status.RUNNING,
+    (Status.QUEUED, "message"): Status.QUEUED,
+    (Status.RUNNING, "message"): Status.RUNNING,
+    (Status.AWAITING_REVIEW, "message"): Status.AWAITING_REVIEW,
     (Status.QUEUED, "cancel"): Status.CANCELLED,
     (Status.QUEUED, "hint"): Status.QUEUED,
     (Status.RUNNING, "pause"): Status.AWAITING_REVIEW,
@@ -84,6 +90,7 @@ REFUSED = {
     "hint": "not_queued",
     "decide": "no_open_review",
     "reject": "no_open_review",
+    "message": "final",
     "cancel": "final",
 }
 

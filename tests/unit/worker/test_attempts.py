@@ -28,7 +28,7 @@ from worker.adapters.rate_limit import RedisRateLimit
 from worker.attempt import Attempt
 from worker.context import WorkerContext, build_context
 from worker.graph_runner import GraphRunner
-from worker.ledger import AttemptWriter, RecordCheck, Ledger
+from worker.ledger import AttemptWriter, Ledger, RecordCheck
 from worker.metrics import WorkerFigures
 from worker.ports import PortsBuilder
 from worker.slots import JobSlots
