@@ -1,4 +1,4 @@
-"""`fettle message`, `claim`, `cancel`, `delete`, `retry`, `rebase`: commands about existing jobs."""
+"""`fettle message`, `claim`, `cancel`, `delete`, `retry`, `rebase`: commands about known jobs."""
 
 from __future__ import annotations
 
