@@ -1268,6 +1268,28 @@ class SubmittedEvent(Model):
     data: SubmittedData
 
 
+class MessageAddedData(Model):
+    """A person has sent the job a message, which its models read before their next calls."""
+
+    number: int
+    """The number among the messages of the job, from 1."""
+    by: str
+    """The name of the key."""
+    key_id: str
+    person: str
+    text: str
+
+
+class MessageAddedEvent(Model):
+    """A person has sent the job a message, which its models read before their next calls."""
+
+    seq: int
+    """counts from 1, without gaps"""
+    at: datetime
+    kind: Literal["message_added"]
+    data: MessageAddedData
+
+
 class StartedData(Model):
     """A worker has claimed the job."""
 
@@ -1694,6 +1716,26 @@ class PlannedEvent(Model):
     at: datetime
     kind: Literal["planned"]
     data: PlannedData
+
+
+class MessagesReadData(Model):
+    """A model has read messages of persons. Its reply is the next event."""
+
+    step: int | None = None
+    messages: list[int]
+    """The numbers of the messages."""
+    role: str
+    """The role that called, such as `executor`."""
+
+
+class MessagesReadEvent(Model):
+    """A model has read messages of persons. Its reply is the next event."""
+
+    seq: int
+    """counts from 1, without gaps"""
+    at: datetime
+    kind: Literal["messages_read"]
+    data: MessagesReadData
 
 
 class PassedOverData(Model):
@@ -2138,6 +2180,8 @@ Event = Annotated[
     | Annotated[GivenBackEvent, Tag("given_back")]
     | Annotated[LeaseLostEvent, Tag("lease_lost")]
     | Annotated[MergedEvent, Tag("merged")]
+    | Annotated[MessageAddedEvent, Tag("message_added")]
+    | Annotated[MessagesReadEvent, Tag("messages_read")]
     | Annotated[ModelCalledEvent, Tag("model_called")]
     | Annotated[PlannedEvent, Tag("planned")]
     | Annotated[RepairedEvent, Tag("repaired")]
@@ -2183,6 +2227,8 @@ Event = Annotated[
                     "given_back",
                     "lease_lost",
                     "merged",
+                    "message_added",
+                    "messages_read",
                     "model_called",
                     "planned",
                     "repaired",
@@ -2539,6 +2585,21 @@ class Repair(Model):
     at: datetime
 
 
+class UserMessage(Model):
+    """A message to the job."""
+
+    number: int
+    """the number among its messages, from 1"""
+    at: datetime
+    by: str
+    """the name of the key"""
+    person: str
+    """the person of the key"""
+    text: str
+    read_by: list[str]
+    """the roles whose models have read it; empty in a job that has ended: it had no effect"""
+
+
 class Verification(Model):
     """The evidence for the files after a revision or a person's edit: the command and its run,
     and each experiment on it. `strength` is the number of small changes of the code that the
@@ -2736,6 +2797,8 @@ class Job(Model):
     critique: Critique | None
     """the last critique"""
     critiques: list[Critique]
+    messages: list[UserMessage]
+    """the messages of persons, oldest first"""
     checks: CheckReport | None = None
     """the last run of the acceptance checks"""
     verification: Verification | None = None
@@ -3699,6 +3762,13 @@ class LabelsRequest(TypedDict):
     labels: list[str]
 
 
+class MessageRequest(TypedDict):
+    """The body of POST /jobs/{id}/messages."""
+
+    text: str
+    """a part of the task from now on"""
+
+
 class RetryRequest(TypedDict):
     """What is different in the retry of a job. A field that is not sent does not change; null is
     the operator's default."""
@@ -3845,6 +3915,7 @@ class WebhookRequest(TypedDict):
 EventKind = (
     Literal[
         "submitted",
+        "message_added",
         "started",
         "fetch_started",
         "files_missing",
@@ -3869,6 +3940,7 @@ EventKind = (
         "asked",
         "tests_written",
         "planned",
+        "messages_read",
         "model_called",
         "run_finished",
         "repaired",
