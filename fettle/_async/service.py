@@ -122,6 +122,12 @@ class AsyncService(AsyncAdministration):
         claimed = {"assignee": assignee}
         return await self.receipt("POST", f"{job_path(job_id)}/review/claim", json=claimed)
 
+    async def message(self, job_id: str, text: str, *, once: str | None = None) -> Job:
+        """POST /jobs/{id}/messages; `once` as in `submit`."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
+        path = f"{job_path(job_id)}/messages"
+        return await self.receipt("POST", path, json={"text": text}, headers=headers)
+
     async def cancel(self, job_id: str) -> Job:
         """POST /jobs/{id}/cancel; a second call has no effect."""
         return await self.receipt("POST", f"{job_path(job_id)}/cancel")

@@ -127,7 +127,7 @@ class Service(Administration):
         """POST /jobs/{id}/messages; `once` as in `submit`."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         path = f"{job_path(job_id)}/messages"
-        return self._receipt("POST", path, json={"text": text}, headers=headers)
+        return self.receipt("POST", path, json={"text": text}, headers=headers)
 
     def cancel(self, job_id: str) -> Job:
         """POST /jobs/{id}/cancel; a second call has no effect."""
