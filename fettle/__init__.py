@@ -7,6 +7,8 @@ It is a distribution of its own, `fettle-client`, and needs only the address of 
 | `_async` | the client: `AsyncClient`, `AsyncJob`, and `AsyncService` with a method for each call |
 | `_sync` | the same as `Client`, `Job`, `Service`: `deploy/client_code.py` derives it |
 | `answers`, `events` | JSON objects of answers, compared with `types` |
+| `embedded` | `run`: a task in one call, by a temporary service if there is no other |
+| `notebook` | the state of a job as HTML |
 | `errors`, `problems` | the errors, with a class for each type of problem of the API |
 | `types` | the answers and the requests of the API, generated from its schemas |
 """
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from fettle._sync.job import JobFile as JobFile
     from fettle._sync.job import Result as Result
     from fettle._sync.service import Service as Service
+    from fettle.embedded import run as run
 
 _MODULES = {
     "AsyncClient": "_async.client",
@@ -37,6 +40,7 @@ _MODULES = {
     "JobFile": "_sync.job",
     "Result": "_sync.job",
     "Service": "_sync.service",
+    "run": "embedded",
 }
 """The module of each name. It is loaded when the name is used: `fettle.errors` alone loads fast."""
 

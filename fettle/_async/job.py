@@ -14,6 +14,7 @@ from fettle._async.service import AsyncService
 from fettle.answers import AnswerSource, convert
 from fettle.errors import JobCancelled, JobFailed, ReviewNeeded, ServiceUnreachable
 from fettle.events import FINAL, ReceivedEvent, StreamedText
+from fettle.notebook import job_html, open_display
 
 LONGEST_WAIT_SECONDS = 20
 """The longest time for which one request waits."""
@@ -51,6 +52,11 @@ class AsyncResult:
     """The complete job."""
     files: Mapping[str, AsyncJobFile]
     """The files of the workspace, by path."""
+    page: str = ""
+    """The address of the job's page."""
+
+    def _repr_html_(self) -> str:
+        return job_html(self.job, self.job.id, self.page, self.files)
 
     @property
     def answer(self) -> str:
@@ -123,6 +129,22 @@ class AsyncJob:
                 content = {"seq": heard.seq, "at": heard.at, "kind": heard.kind, "data": heard.data}
                 yield convert(self._source("/events"), types.EVENTS.validate_python, content)
 
+    async def watch(self) -> None:
+        """Show the job in a notebook, and update the display until the job ends. Raises FettleError
+        without IPython."""
+        display = open_display(self)
+        shown_at = -AGAIN_SECONDS
+        async with aclosing(self.events()) as events:
+            async for event in events:
+                if event.kind in FINAL or time.monotonic() - shown_at >= AGAIN_SECONDS:
+                    await self.state()
+                    display.update(self)
+                    shown_at = time.monotonic()
+
+    def _repr_html_(self) -> str:
+        """The state that was read last, for a notebook."""
+        return job_html(self.last, self.id, self.page)
+
     async def result(
         self, timeout: float | None = None, *, on_review: Literal["wait", "raise"] = "wait"
     ) -> AsyncResult:
@@ -159,6 +181,11 @@ class AsyncJob:
     async def file(self, path: str) -> bytes:
         """The content of a file of the workspace."""
         return await self.calls.file(self.id, path)
+
+    async def artifact(self, name: str, *, digest: str | None = None) -> bytes:
+        """The content of a file that a run or a tool made, such as a plot: of this version, by
+        default of the newest version."""
+        return await self.calls.artifact(self.id, name, digest=digest)
 
     async def patch(self) -> str:
         """The change in git's format: of the open review, else of the result."""
@@ -223,7 +250,7 @@ class AsyncJob:
         self._review = {"review_id": review_id, **({"digest": digest} if digest else {})}
 
     async def _outcome(self, job: types.Job) -> AsyncResult:
-        result = AsyncResult(job, await self.files())
+        result = AsyncResult(job, await self.files(), self.page)
         if job.status == "failed":
             raise JobFailed(self.id, str(job.reason), job.detail, result)
         if job.status == "cancelled":

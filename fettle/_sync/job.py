@@ -15,6 +15,7 @@ from fettle._sync.service import Service
 from fettle.answers import AnswerSource, convert
 from fettle.errors import JobCancelled, JobFailed, ReviewNeeded, ServiceUnreachable
 from fettle.events import FINAL, ReceivedEvent, StreamedText
+from fettle.notebook import job_html, open_display
 
 LONGEST_WAIT_SECONDS = 20
 """The longest time for which one request waits."""
@@ -52,6 +53,11 @@ class Result:
     """The complete job."""
     files: Mapping[str, JobFile]
     """The files of the workspace, by path."""
+    page: str = ""
+    """The address of the job's page."""
+
+    def _repr_html_(self) -> str:
+        return job_html(self.job, self.job.id, self.page, self.files)
 
     @property
     def answer(self) -> str:
@@ -124,6 +130,22 @@ class Job:
                 content = {"seq": heard.seq, "at": heard.at, "kind": heard.kind, "data": heard.data}
                 yield convert(self._source("/events"), types.EVENTS.validate_python, content)
 
+    def watch(self) -> None:
+        """Show the job in a notebook, and update the display until the job ends. Raises FettleError
+        without IPython."""
+        display = open_display(self)
+        shown_at = -AGAIN_SECONDS
+        with closing(self.events()) as events:
+            for event in events:
+                if event.kind in FINAL or time.monotonic() - shown_at >= AGAIN_SECONDS:
+                    self.state()
+                    display.update(self)
+                    shown_at = time.monotonic()
+
+    def _repr_html_(self) -> str:
+        """The state that was read last, for a notebook."""
+        return job_html(self.last, self.id, self.page)
+
     def result(
         self, timeout: float | None = None, *, on_review: Literal["wait", "raise"] = "wait"
     ) -> Result:
@@ -160,6 +182,11 @@ class Job:
     def file(self, path: str) -> bytes:
         """The content of a file of the workspace."""
         return self.calls.file(self.id, path)
+
+    def artifact(self, name: str, *, digest: str | None = None) -> bytes:
+        """The content of a file that a run or a tool made, such as a plot: of this version, by
+        default of the newest version."""
+        return self.calls.artifact(self.id, name, digest=digest)
 
     def patch(self) -> str:
         """The change in git's format: of the open review, else of the result."""
@@ -224,7 +251,7 @@ class Job:
         self._review = {"review_id": review_id, **({"digest": digest} if digest else {})}
 
     def _outcome(self, job: types.Job) -> Result:
-        result = Result(job, self.files())
+        result = Result(job, self.files(), self.page)
         if job.status == "failed":
             raise JobFailed(self.id, str(job.reason), job.detail, result)
         if job.status == "cancelled":

@@ -17,6 +17,7 @@ from cli.context import load, refuse_names
 from cli.errors import DISK_FULL, BadSettings, CliError
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment, environment, flower_installed
+from cli.local.embedded import serve_caller
 from cli.local.own_folder import refuse_tracked
 from cli.local.processes import adopt_orphans, running, wait_for_orphans
 from cli.local.supervisor import Supervisor
@@ -89,11 +90,17 @@ PROBE_BYTES = 64 * 1024
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API (FETTLE_PORT).")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes (FETTLE_WORKERS).")
 @click.option("--flower-port", type=click.IntRange(1, 65_535), help="Port of Flower.")
-def up_command(**flags: int | None) -> None:
+@click.option("--temporary", is_flag=True, help="For a program: end with it, and keep nothing.")
+def up_command(*, temporary: bool, **flags: int | None) -> None:
     """Run Redis, the API, workers and Flower, with their logs, until Ctrl-C.
 
-    Jobs are kept in .fettle (FETTLE_DATA_DIR). A program that dies is restarted.
+    Jobs are kept in .fettle (FETTLE_DATA_DIR). A program that dies is restarted. With --temporary,
+    Redis, API and workers run on free ports in a temporary folder until stdin is closed; the
+    output is one line of JSON with `url` and `api_key`.
     """
+    if temporary:
+        serve_caller(flags["workers"] or 1)
+        return
     options = {name: value for name, value in flags.items() if value is not None}
     api = load(ApiSettings, **_of(ApiSettings, options))
     up = load(UpSettings, **_of(UpSettings, options))

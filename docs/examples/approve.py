@@ -1,0 +1,27 @@
+"""Submits a task, shows the work as it arrives, and asks you to approve it or to send it back:
+
+python docs/examples/approve.py "Plot a sine wave into sine.png"
+"""
+
+import sys
+from pathlib import Path
+
+from fettle import Client, types
+
+with Client() as client:
+    job = client.submit(sys.argv[1], review=True)
+    print("follow it at", job.page)
+    for event in job.events():
+        match event:
+            case types.PlannedEvent(data=plan):
+                print("\nPlan", *plan.steps, sep="\n- ")
+            case types.RunFinishedEvent(data=run):
+                print(f"\nCode\n{run.code.text}\nOutput\n{run.stdout.text}{run.stderr.text}")
+                for picture in run.artifacts:
+                    path = Path(picture.name).name
+                    Path(path).write_bytes(job.artifact(picture.name, digest=picture.digest))
+                    print("Picture", path)
+            case types.ReviewOpenedEvent():
+                feedback = input("\nEnter approves; your words send it back: ")
+                job.revise(feedback) if feedback else job.approve()
+    print("\nFiles", *job.result().files)

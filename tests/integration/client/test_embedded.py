@@ -1,0 +1,83 @@
+"""`run` without a service: it starts a temporary service, which ends with the program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.graph.working_model import works
+from support.processes.fettle_command import environment
+
+from cli.local import ports
+from fettle import embedded
+from fettle.errors import ServiceUnreachable
+from lab.drills.process_tree import children
+from lab.provider import ProviderServer
+
+pytestmark = pytest.mark.timeout(300)  # a service starts in each test
+USES_IT = """
+import sys
+from fettle import embedded, run
+embedded.USUAL_URL = f"http://127.0.0.1:{sys.argv[1]}"  # no service of this machine
+addresses = set()
+for number in range(2):
+    print(run("Print the answer to everything").answer, flush=True)
+    addresses.add(embedded.EMBEDDED.address())
+print(len(addresses), flush=True)
+if sys.argv[2] == "wait":
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["exit", "SIGKILL"])
+def test_two_calls_share_a_service_that_ends_with_the_program(tmp_path: Path, end: str) -> None:
+    with ProviderServer(works) as provider:
+        model = {"GROQ_API_KEY": "gsk_x", "FETTLE_GROQ_BASE_URL": provider.groq_url}
+        program = subprocess.Popen(
+            [
+                *(sys.executable, "-c", USES_IT, str(ports.free(1)[0])),
+                "wait" if end == "SIGKILL" else "exit",
+            ],
+            cwd=tmp_path,
+            env=environment(tmp_path, **model),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert program.stdout is not None
+            lines = [program.stdout.readline() for _ in range(3)]
+            assert lines == ["It prints 42.\n", "It prints 42.\n", "1\n"]
+            service = children(program.pid) if end == "SIGKILL" else []
+        finally:
+            if end == "SIGKILL":
+                program.kill()
+            program.wait(60)
+    wait_gone(tmp_path / "tmp", service)
+
+
+def wait_gone(folder: Path, processes: list[int]) -> None:
+    """Fails if a process or a file of the service is still there after a minute."""
+    ends = time.monotonic() + 60
+    while left := [*folder.glob("fettle-*"), *filter(is_alive, processes)]:
+        assert time.monotonic() < ends, left
+        time.sleep(0.1)
+
+
+def is_alive(process: int) -> bool:
+    return Path(f"/proc/{process}/cmdline").exists()
+
+
+def test_without_the_product_an_error_names_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FETTLE_URL", raising=False)
+    monkeypatch.setattr(embedded, "USUAL_URL", f"http://127.0.0.1:{ports.free(1)[0]}")
+    monkeypatch.setattr(embedded, "_places", lambda: str(tmp_path))
+    with pytest.raises(ServiceUnreachable) as refused:
+        embedded.run("Print the answer to everything")
+    assert "FETTLE_URL" in refused.value.remedy
+    assert "install" in refused.value.remedy
