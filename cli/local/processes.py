@@ -149,7 +149,8 @@ class LoggedProcesses:
             if time.monotonic() > deadline:
                 raise self.failure(
                     children[-1].program,
-                    f"within {seconds:g} s, this did not become true: {condition}",
+                    f"within {seconds:g} s, this did not become true: {condition}; is the machine "
+                    "overloaded?",
                 )
             time.sleep(LOOK_SECONDS)
 

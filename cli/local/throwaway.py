@@ -20,7 +20,8 @@ from cli.signals import Signals
 from fettle import Service
 from settings.client import isolated_environment
 
-READY_SECONDS = 90.0
+READY_SECONDS = 180.0
+"""For an overloaded machine: a program that cannot work ends earlier, with an error."""
 
 
 @contextmanager

@@ -17,7 +17,8 @@ SPEND = {"calls": 3, "input_tokens": 9, "output_tokens": 9, "cost_usd": "0.5", "
 
 
 def a_job(**fields: Any) -> types.Job:
-    spec = types.Spec.model_construct(task="Sort <script>alert(1)</script>")
+    task: dict[str, Any] = {"task": "Sort <script>alert(1)</script>"}
+    spec = types.Spec.model_construct(**task)
     cost = types.Cost(roles={}, total=types.Spend.model_validate(SPEND))
     plan = {"steps": ["Write.", "Run."], "source": "model", "note": None, "at": AT}
     missing = dict.fromkeys(("critique", "verification", "reason", "result"))
