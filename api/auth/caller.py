@@ -101,6 +101,7 @@ Reviewer = Annotated[Credential, Depends(require_scope(Scope.REVIEW))]
 Admin = Annotated[Credential, Depends(require_scope(Scope.ADMIN))]
 Operator = Annotated[Credential, Depends(require_operator)]
 Overseer = Annotated[Credential, Depends(require_scope(Scope.READ, Scope.ADMIN))]
+AnyKey = Annotated[Credential, Depends(require_scope(*Scope))]
 
 
 def stamp_of(settings: ApiSettings, credential: Credential) -> str:

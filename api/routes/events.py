@@ -58,6 +58,7 @@ async def events(
     request: Request,
     services: ServicesDep,
     caller: Reader,
+    *,
     after: Annotated[int, Query(ge=0, le=2**53, description="events above this number")] = 0,
     last_event_id: Annotated[
         str | None,
@@ -67,6 +68,9 @@ async def events(
         Literal["stream", "json"],
         Query(alias="format", description="json: the events so far, like `Accept`"),
     ] = "stream",
+    wait: Annotated[
+        int, Query(ge=0, le=60, description="of a list: seconds to wait for an event above `after`")
+    ] = 0,
     tokens: Annotated[
         bool,
         Query(description="also send the output of models and runs while it is written"),
@@ -88,7 +92,11 @@ async def events(
     loaded = await find_job(services, caller, job_id)
     start = max(after, int(last_event_id or 0))
     if form == "json" or "application/json" in request.headers.get("accept", ""):
-        return _event_list(await services.store.events(job_id, start))
+        events = await services.store.events(job_id, start)
+        if wait and not events and not loaded.record.status.final:
+            with services.streams.slot(caller.id):
+                events = await next_events(services, job_id, start, wait)
+        return _event_list(events)
     if loaded.record.status.final and not await services.store.events(job_id, start, limit=1):
         return Response(status_code=204)  # an EventSource does not connect again after it
     services.streams.check(caller.id)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from api import problems
 from api.auth.caller import (
     Admin,
+    AnyKey,
     Operator,
     Overseer,
     configured_key,
@@ -120,6 +121,18 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
         for key, amount in zip(governed, spent, strict=True)
     ]
     return as_json(KeyList(keys=listed))
+
+
+@router.get(
+    "/keys/me",
+    operation_id="read_own_key",
+    response_model=Key,
+    summary="Your key",
+    responses=responses(),
+)
+async def own(caller: AnyKey) -> Response:
+    """The key that you send: its name, its tenant, its scopes, without its secret."""
+    return as_json(Key(**_key_json(caller)))
 
 
 @router.put(

@@ -80,6 +80,10 @@ class AsyncService(AsyncAdministration):
         path = f"{batch_path(batch_id)}/cancel"
         return await self.json(types.Batch, "counts", "POST", path, timeout=BATCH_TIMEOUT)
 
+    async def own_key(self) -> Mapping[str, Any]:
+        """GET /keys/me: the key of this client, with its `scopes`."""
+        return await self.json(types.Key, "scopes", "GET", "/keys/me")
+
     async def jobs(self, **query: Any) -> Mapping[str, Any]:
         """GET /jobs: {jobs, total, limit, offset}; newest first."""
         return await self.json(types.JobList, "jobs", "GET", "/jobs", params=without_empty(query))
@@ -181,6 +185,11 @@ class AsyncService(AsyncAdministration):
         name = f"{job_path(job_id)}/files/{quote(path)}"
         return (await self.send("GET", name, params={"at": at})).content
 
+    async def file_size(self, job_id: str, path: str) -> int:
+        """HEAD /jobs/{id}/files/{path}: the number of its bytes."""
+        name = f"{job_path(job_id)}/files/{quote(path)}"
+        return int((await self.send("HEAD", name)).headers["Content-Length"])
+
     async def patch(self, job_id: str) -> bytes:
         """GET /jobs/{id}/patch: of the open review, else of the result."""
         answer = await self.send("GET", f"{job_path(job_id)}/patch")
@@ -233,6 +242,17 @@ class AsyncService(AsyncAdministration):
                     yield heard
                 elif hear is not None:
                     hear(heard)
+
+    async def events_list(
+        self, job_id: str, after: int = 0, *, wait: int = 0
+    ) -> Sequence[Mapping[str, Any]]:
+        """GET /jobs/{id}/events as a list: [{seq, at, kind, data}] after the number `after`.
+        `wait`: the seconds for which the service may wait for an event."""
+        params = {"format": "json", "after": after, "wait": wait}
+        path = f"{job_path(job_id)}/events"
+        answer = await self.json(types.EventList, "events", "GET", path, params=params)
+        events: Sequence[Mapping[str, Any]] = answer["events"]
+        return events
 
     async def events_so_far(self, job: Job) -> AsyncGenerator[ReceivedEvent, None]:
         """The events of a job up to the last event that `job` has. The stream of a running job

@@ -14,6 +14,7 @@ from jobs.audit.entries import Actor
 from jobs.store.fleet import DAY_MS
 
 JOB = "/jobs/" + "0" * 20
+ANY = "any"
 GUARDED = [
     ("POST", "/jobs", "submit"),
     ("POST", "/verifications", "submit"),
@@ -51,6 +52,7 @@ GUARDED = [
     ("POST", f"{JOB}/review/claim", "review"),
     ("POST", "/keys", "admin"),
     ("GET", "/keys", "admin"),
+    ("GET", "/keys/me", ANY),
     ("DELETE", "/keys/x", "admin"),
     ("POST", "/sign-in-links", "read or admin"),
     ("PUT", "/keys/x/limits", "admin"),
@@ -101,6 +103,15 @@ async def test_without_a_valid_key_every_route_is_a_401(redis_url, tmp_path, sec
             assert "X-API-Key" in answer.headers["www-authenticate"]
 
 
+async def test_a_key_of_any_scope_learns_its_scopes(front):
+    for scope in ("submit", "read", "review", "admin"):
+        secret = await front.key(scope, name=f"own-{scope}")
+        async with front.with_key(secret) as client:
+            own = (await client.get("/keys/me")).json()
+        assert (own["name"], own["scopes"], own["tenant"]) == (f"own-{scope}", [scope], "default")
+        assert secret not in str(own)
+
+
 async def test_a_key_can_be_a_bearer_token(redis_url, tmp_path):
     async with started(settings_for(redis_url, tmp_path, wrong_key_limit="1/minute")) as front:
         key, other_key = [await front.key("read", name=name) for name in ("ada", "bob")]
@@ -121,7 +132,7 @@ async def test_a_key_can_be_a_bearer_token(redis_url, tmp_path):
         assert await status(None, f"Bearer {key}") == 200, "it was valid before"
 
 
-@pytest.mark.parametrize("scope", sorted({scope for _, _, scope in GUARDED}))
+@pytest.mark.parametrize("scope", sorted({scope for _, _, scope in GUARDED} - {ANY}))
 async def test_without_its_scope_every_route_is_a_403(front, scope):
     other_scopes = {"submit", "read", "review", "admin"} - set(scope.split(" or "))
     async with front.with_key(await front.key(*other_scopes)) as client:

@@ -11,7 +11,7 @@ from support.cases.markdown_pages import REPOSITORY, table_after
 
 from api import problems
 from api.app import ROUTES
-from api.auth.caller import Admin, Operator, Overseer, Reader, Reviewer, Submitter
+from api.auth.caller import Admin, AnyKey, Operator, Overseer, Reader, Reviewer, Submitter
 from api.routes.downloads import Downloader
 from api.schemas.job_request import JobRequest
 from jobs.model.event_data import KINDS
@@ -25,6 +25,7 @@ SCOPES = {
     Operator: "operator",
     Overseer: "`read` or `admin`",
     Downloader: "`read`",
+    AnyKey: "any",
 }
 BY_DEPENDENCY = {get_args(caller)[1].dependency: scope for caller, scope in SCOPES.items()}
 
