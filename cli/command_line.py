@@ -105,6 +105,10 @@ SECTIONS = (
                 "cli.commands.jobs.reading:export_command",
                 "Write a job's transcript: Markdown or JSON.",
             ),
+            "mcp": (
+                "cli.commands.jobs.mcp:mcp_command",
+                "Serve jobs to an agent in an editor, over stdin and stdout.",
+            ),
         },
     ),
     CommandSection(

@@ -9,7 +9,7 @@ from datetime import datetime
 import structlog
 from structlog.typing import EventDict, Processor
 
-QUIET = ("celery", "httpx", "httpcore", "kombu", "docker", "urllib3", "uvicorn")
+QUIET = ("celery", "httpx", "httpcore", "kombu", "docker", "mcp", "urllib3", "uvicorn")
 """Loggers that repeat the log of Fettle. Only their warnings are logged."""
 BELONGING = ("caller", "tenant", "attempt", "job_id", "request_id")
 USUAL_TENANT = "default"
