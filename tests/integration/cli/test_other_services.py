@@ -87,8 +87,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "fleet set": ("fleet", "set", "retention_days=90"),
 }
 """Each command that calls the service."""
-LOCAL = {"up", "demo", "bench", "chaos", "flower", "attack", "config", "chat"}
-"""Commands that call no service behind `--url`, or need a terminal."""
+LOCAL = {"up", "demo", "bench", "chaos", "flower", "attack", "config", "chat", "mcp"}
+"""Commands that call no service behind `--url`, or need a terminal or a client of MCP."""
 
 AT = "2026-11-21T12:00:00.000Z"
 JSON = {"Content-Type": "application/json"}

@@ -138,6 +138,7 @@ async def test_neither_a_cancelled_wait_nor_a_stopped_server_ends_the_job(
     job_id = await front.submit()
     with running(api_environment(redis_url, tmp_path), tmp_path / "api.log") as api:
         async with over_http(api.url) as client:
+            await tool_names(client)  # else the SDK lists the tools after its first call
             first = asyncio.create_task(call(client, "wait_for_job", job_id=job_id))
             await request_arrives(api, f"/jobs/{job_id}")
             first.cancel()
