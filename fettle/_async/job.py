@@ -216,6 +216,11 @@ class AsyncJob:
         """Answer the planner's questions in their order; an empty text takes the default."""
         await self._decide("answer", answers=list(answers))
 
+    async def message(self, text: str) -> None:
+        """Add to the task of the job, until the job has ended; its models read the text before
+        their next calls."""
+        await self.calls.message(self.id, text)
+
     async def cancel(self) -> None:
         """Cancel the job. A second call has no effect."""
         await self.calls.cancel(self.id)

@@ -90,15 +90,14 @@ class AsyncService(AsyncAdministration):
 
     async def all_jobs(self, path: str, size: int, **query: Any) -> AsyncGenerator[Job, None]:
         """Every job of a listing (GET /jobs, GET /conversations), in pages of this size."""
-        offset = 0
+        params = {**without_empty(query), "limit": size}
         while True:
-            params = {**without_empty(query), "limit": size, "offset": offset}
             page = await self.json(types.JobList, "jobs", "GET", path, params=params)
             for job in page["jobs"]:
                 yield job
-            offset += size
-            if page["total"] <= offset:
+            if not page.get("next"):
                 return
+            params["cursor"] = page["next"]
 
     async def conversations(self, **query: Any) -> Mapping[str, Any]:
         """GET /conversations: {jobs, total, limit, offset}; the first jobs, newest first."""

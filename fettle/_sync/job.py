@@ -217,6 +217,11 @@ class Job:
         """Answer the planner's questions in their order; an empty text takes the default."""
         self._decide("answer", answers=list(answers))
 
+    def message(self, text: str) -> None:
+        """Add to the task of the job, until the job has ended; its models read the text before
+        their next calls."""
+        self.calls.message(self.id, text)
+
     def cancel(self) -> None:
         """Cancel the job. A second call has no effect."""
         self.calls.cancel(self.id)

@@ -91,15 +91,14 @@ class Service(Administration):
 
     def all_jobs(self, path: str, size: int, **query: Any) -> Generator[Job, None]:
         """Every job of a listing (GET /jobs, GET /conversations), in pages of this size."""
-        offset = 0
+        params = {**without_empty(query), "limit": size}
         while True:
-            params = {**without_empty(query), "limit": size, "offset": offset}
             page = self.json(types.JobList, "jobs", "GET", path, params=params)
             for job in page["jobs"]:
                 yield job
-            offset += size
-            if page["total"] <= offset:
+            if not page.get("next"):
                 return
+            params["cursor"] = page["next"]
 
     def conversations(self, **query: Any) -> Mapping[str, Any]:
         """GET /conversations: {jobs, total, limit, offset}; the first jobs, newest first."""

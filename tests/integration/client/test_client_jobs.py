@@ -21,11 +21,13 @@ from fettle.problems import (
     NoOpenReview,
     NotFound,
     StaleReview,
+    WrongState,
 )
 from fettle.types import AnsweredEvent, ReviewOpenedEvent, RunFinishedEvent, SucceededEvent
 from lab.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from settings.base import DEVELOPMENT_KEY
 
+pytestmark = pytest.mark.timeout(300)
 ADDS = "open('total.txt', 'w').write(str(sum(map(int, open('numbers.txt')))))"
 REFUSED = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "revise", "feedback": "No tests."}),))
 WORK = {
@@ -36,7 +38,8 @@ WORK = {
 """The work of each model."""
 NUMBERS = {"numbers.txt": "1\n2\n3\n"}
 TASK = "Add the numbers of numbers.txt."
-SECONDS = 60.0
+SECONDS = 240.0
+"""The first job waits for the start of the worker, which takes minutes on an overloaded machine."""
 
 
 def script(request: Request) -> Turn:
@@ -197,6 +200,17 @@ def test_a_key_makes_one_job(client: Client) -> None:
     retried = first.retry()
     assert retried.id != first.id
     retried.cancel()
+
+
+def test_a_job_takes_messages_until_it_has_ended(client: Client) -> None:
+    job = client.submit("x", model="groq:slow")
+    job.message("Round to cents, too.")
+    assert [message.text for message in job.state().messages] == ["Round to cents, too."]
+    job.cancel()
+    with pytest.raises(JobCancelled):
+        job.result(SECONDS)
+    with pytest.raises(WrongState):
+        job.message("And print it.")
 
 
 async def test_a_failed_job_has_its_best_result(async_client: AsyncClient) -> None:

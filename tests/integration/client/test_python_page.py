@@ -42,7 +42,8 @@ EXPECTED = {
     "python.md-3": ["It prints 42.", "development\n"],
     "python.md-4": ["404 False", "priority", "critic"],
     "python.md-5": ["It prints 42.\nIt prints 42.\n"],
-    "python.md-6": ["It prints 42."],
+    "python.md-6": ["It prints 42.\nIt prints 42.\n", "succeeded"],
+    "python.md-7": ["It prints 42."],
     "README.md-1": ["It prints 42.\nIt prints 42.\n"],
 }
 """Parts of the output of each program."""
