@@ -126,6 +126,8 @@ class Transport:
                     answer.read()
                 if answer.is_success:
                     return answer
+                if method == "HEAD":  # an answer to HEAD cannot contain the problem
+                    return self.send("GET", path, **request)
                 seconds = _retry_after(answer)
                 error: FettleError = self.refusal(self.source(method, path), answer)
                 passes = answer.status_code in BUSY

@@ -74,5 +74,7 @@ async def hand_over_and_read(client: Client, name: str, url: str) -> None:
     assert f"\n{'x' * 10_000}\n" in text_of(rest)
     refused = await refusal(client, "read_file", job_id=job["id"], path="n.png")
     assert "read the resource" in refused
+    missing = await refusal(client, "read_file", job_id=job["id"], path="m.txt")
+    assert "get_job" in missing, missing
     listed = await call(client, "list_jobs", text=f"By {name}.")
     assert [row["id"] for row in listed["jobs"]] == [job["id"]]

@@ -56,6 +56,14 @@ async def test_a_request_without_a_valid_key_is_refused_like_any_other(front: Fr
     assert large.status_code == 413
 
 
+async def test_a_key_may_be_a_bearer_token(front: Front) -> None:
+    key = await front.key("submit", name="bob")
+    async with over_http(URL, {"Authorization": f"Bearer {key}"}, app=front.app) as client:
+        job = await call(client, "submit_job", task="add")
+        assert "bob lacks the scope read" in await refusal(client, "get_job", job_id=job["id"])
+    assert (await front.job(job["id"]))["status"] == "queued"
+
+
 async def test_only_a_key_with_the_scope_is_offered_decisions(front: Front) -> None:
     job_id = await front.paused()
     async with connect(front, await front.key("read", "submit")) as client:
