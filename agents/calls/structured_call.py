@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from agents.attempt import Ports
 from agents.calls.call_key import call_key, for_call
-from agents.calls.messages import messages_read
+from agents.calls.messages import messages_read, with_earlier_messages
 from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Messages
 from agents.errors import ReplyUnusable
@@ -42,7 +42,8 @@ async def ask_role(
 
     `images` are added for a model that takes images; they do not change the call's key in the
     journal. A reply that calls one of `tools` is returned without a value. `replies` counts the
-    earlier replies of the conversation.
+    earlier replies of the conversation. The answer's reply names the messages of persons that
+    either call has read.
     """
 
     async def send(model: BaseChatModel, sent: Messages, tools: Sequence[ToolSchema]) -> Answer[T]:
@@ -62,7 +63,8 @@ async def ask_role(
             past_reply(first.reply_text or "(nothing)", first.message),
             HumanMessage(repair),
         ]
-        return await question.ask(replace(at, ordinal=at.ordinal + 1), again)
+        second = await question.ask(replace(at, ordinal=at.ordinal + 1), again)
+        return replace(second, message=with_earlier_messages(second.message, first.message))
     except ReplyUnusable as error:
         return Answer(None, str(error), AIMessage(error.text))
 

@@ -89,10 +89,10 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
             if not has_unread(turn[-1]):
                 return ModelResponse(result)
             state = {**request.state, "messages": [*request.state["messages"], *turn]}
-            messages = [*request.messages, *turn]
-            request = request.override(
-                state=cast("AgentState[Any]", state), messages=cast("list[AnyMessage]", messages)
-            )
+            messages = cast("list[AnyMessage]", [*request.messages, *turn])
+            if _closing_message(messages, state, ports) is not None:
+                return ModelResponse(result)  # a closing text would replace the answer
+            request = request.override(state=cast("AgentState[Any]", state), messages=messages)
 
 
 async def _make_turn(request: ModelRequest[Ports], handler: CallHandler) -> list[BaseMessage]:

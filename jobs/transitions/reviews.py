@@ -2,8 +2,8 @@
 
 If a Review needs two approvals (four eyes), or a rule of the operator applies to it
 (`jobs.transitions.review_rules`), each person has one vote, and the authors have none.
-The authors are the persons who submitted the job or an earlier job of its work, and the persons
-who edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot
+The authors are the persons who submitted the job or an earlier job of its work, sent it a message,
+or edited its code. `jobs.model.people` says which keys count as one person. Such a Review cannot
 be delegated to the critic. A person can take back their vote while another vote is missing. Every
 other answer closes the Review at once.
 
@@ -212,7 +212,8 @@ def vote_refusal(
     count = approvals_needed(record, review)
     remedy = {1: "another person has", 2: "two others have"}.get(count, f"{count} others have")
     contributed = (
-        f"submitted an earlier job of this work or edited the code: {remedy} to approve it"
+        "submitted an earlier job of this work, sent a message to its models or edited the code: "
+        f"{remedy} to approve it"
     )
     for code, signers, deed in (
         ("own_approval", (_submitter(record),), f"submitted this job: {remedy} to approve it"),

@@ -176,6 +176,20 @@ async def test_the_bound_on_replies_also_ends_a_pass_with_an_unread_message(tmp_
     journey.ports = journey.with_ports(bounds=journey.ports.bounds.__class__(steps=2))
     await journey.begin(JOB)
     assert readers(journey) == [("critic", [1])]
+    assert only(journey.event_data("answered"))["text"] == "Done."
+
+
+async def test_a_critic_whose_first_reply_is_invalid_reads_a_message_once(tmp_path: Path) -> None:
+    turns = [
+        *BEGIN,
+        turn("executor", "one", "Done.", after=1),
+        turn("critic", "Print two numbers", call("Verdict", verdict="perhaps")),
+        turn("critic", "is not valid", call("Verdict", verdict="approve")),
+    ]
+    journey = planned(tmp_path, turns, {(4, 1): "Print two numbers."})
+    await journey.begin(JOB)
+    assert (await journey.outcome()).approved
+    assert readers(journey) == [("critic", [1])]
 
 
 SECOND_PASS = [

@@ -70,7 +70,12 @@ def test_shortened_evidence_is_marked_and_links_to_the_full_text():
     ("by", "voted", "changed", "reason"),
     [
         ("grace", (), {}, "You submitted this job: two others have to approve it"),
-        ("ada", (), {"authors": (Signer("Ada"),)}, "edited the code"),
+        (
+            "ada",
+            (),
+            {"authors": (Signer("Ada"),)},
+            "sent a message to its models or edited the code",
+        ),
         ("ada", ("ada",), {}, "You approved already"),
         ("ada", ("bob",), {}, ""),
         ("grace", (), {"approvals": 1}, ""),
