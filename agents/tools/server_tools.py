@@ -15,7 +15,7 @@ from agents.attempt import Ports
 from agents.paths import SCRATCH, write_objection
 from agents.ports.tool_servers import ToolServers
 from agents.prompts.images import why_not_shown
-from agents.texts import fix_surrogates, head_and_tail, one_line
+from agents.texts import head_and_tail, one_line
 from agents.tools.call import Answer
 from agents.tools.trace import of_use
 
@@ -30,7 +30,7 @@ async def call_server(
     servers: ToolServers, name: str, arguments: Mapping[str, Any], ports: Ports
 ) -> Answer:
     """Call a tool of a server. Raises ToolRefused and SandboxUnavailable."""
-    result: Mapping[str, Any] = fix_surrogates(await servers.call(name, arguments))
+    result = await servers.call(name, arguments)
     texts = [text async for text in _texts(name, result, ports)]
     text = head_and_tail("\n\n".join(texts) or "(an empty answer)", ports.bounds.output)
     is_error = result.get("isError") is True

@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import structlog
 
 from agents.errors import ToolRefused
-from agents.models.replies.arguments import compact
 from agents.ports.tool_servers import ServerTool
 from agents.sandbox_programs import ARGV, source
 from agents.texts import bounded, fix_surrogates, one_line
 from sandbox.protocol import Command, End, Limits, Sandbox, SandboxUnavailable
 from settings.reading.tool_servers import ToolServer
+from worker.adapters.tool_schemas import portable
 from worker.adapters.tools import ToolUnfit
 from worker.egress.mcp import MAX_ANSWER_BYTES, PROTOCOL, HttpServer
 
@@ -34,6 +34,8 @@ AGAIN_SECONDS = 60.0
 DESCRIPTION_CHARACTERS = 1_000
 SCHEMA_CHARACTERS = 16_000
 REASON_CHARACTERS = 500
+LEVELS = 50
+"""The depth of an answer: a client of a model writes schemas by recursion."""
 
 log = structlog.get_logger("worker.adapters.tool_servers")
 
@@ -90,9 +92,12 @@ class SandboxedServer:
             raise SandboxUnavailable("the sandbox of a tool server was killed from outside")
         if result.end is End.TIMEOUT:
             raise ToolRefused(f"took longer than {seconds:g} s")
-        answer = json.loads(result.stdout.text) if result.succeeded else {}
-        if "result" in answer:
-            return fix_surrogates(answer["result"])  # type: ignore[no-any-return]
+        try:  # the server can write into the output of its client
+            answer = dict(json.loads(result.stdout.text))
+        except (ValueError, TypeError, RecursionError):
+            answer = {}
+        if isinstance(answer.get("result"), dict):
+            return answer["result"]  # type: ignore[no-any-return]
         reason = answer.get("fault") or f"gave no answer ({result.end.value})"
         errors = one_line(result.stderr.text[-REASON_CHARACTERS:], REASON_CHARACTERS)
         raise ToolRefused(f"{reason}: {errors}" if errors else reason)
@@ -170,10 +175,23 @@ async def _exchange(
     params: Mapping[str, Any],
     seconds: float,
 ) -> Mapping[str, Any]:
+    """The result, which can be written as JSON. Raises ToolRefused and SandboxUnavailable."""
     try:
-        return await exchange.exchange(method, params, seconds)
+        result = await exchange.exchange(method, params, seconds)
     except ToolRefused as error:
         raise ToolRefused(f"the server {server.name} {error}") from None
+    level: list[Any] = [result]
+    for _ in range(LEVELS):
+        level = [item for value in level for item in _items(value)]
+    if level:
+        raise ToolRefused(f"the server {server.name} sent JSON of more than {LEVELS} levels")
+    return fix_surrogates(result)  # type: ignore[no-any-return]
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _read_tools(
@@ -188,7 +206,11 @@ def _read_tools(
             offered = bounded(", ".join(map(str, rows)), REASON_CHARACTERS)
             faults.append(f"the server has no tool {tool!r}; it has: {offered or 'none'}")
             continue
-        schema = {"properties": {}, **compact(rows[tool]["inputSchema"]), "type": "object"}
+        try:
+            schema = portable(rows[tool]["inputSchema"])
+        except ValueError as error:
+            faults.append(f"the schema of {tool!r} {error}")
+            continue
         if len(json.dumps(schema)) > SCHEMA_CHARACTERS:
             faults.append(f"the schema of {tool!r} has more than {SCHEMA_CHARACTERS} characters")
             continue

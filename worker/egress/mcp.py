@@ -27,6 +27,10 @@ from worker.egress.transport import Head, Transport, TransportError
 PROTOCOL: Final = "2025-11-25"
 """The version of the protocol that Fettle offers. A server may answer with another version."""
 MAX_ANSWER_BYTES: Final = 1024 * 1024
+MOST_PAGES: Final = 100
+"""The pages of a list of tools that are read."""
+END_SECONDS: Final = 2.0
+"""The longest time to end a session. The call has its answer by then."""
 CLIENT: Final = {"name": "fettle", "version": "1"}
 _SESSION = "mcp-session-id"
 _EVENTS = "text/event-stream"
@@ -43,14 +47,16 @@ class HttpServer:
         self, method: str, params: Mapping[str, Any], seconds: float
     ) -> Mapping[str, Any]:
         """The result of a request. The pages of a list of tools are joined. Raises ToolRefused."""
+        session = _Session(httpx.URL(self.url), seconds, await self._token())
         try:
             async with asyncio.timeout(seconds):
-                session = _Session(httpx.URL(self.url), seconds, await self._token())
                 return await session.run(method, params)
         except TransportError as error:
             raise ToolRefused(str(error)) from None
         except TimeoutError:
             raise ToolRefused(f"took longer than {seconds:g} s") from None
+        finally:
+            await session.end()
 
     async def _token(self) -> str:
         """The token; '' if the server wants none. It is read anew, because it may change."""
@@ -77,20 +83,27 @@ class _Session:
 
     async def run(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": CLIENT}
-        version = (await self._request("initialize", hello)).get("protocolVersion")
-        self.headers["MCP-Protocol-Version"] = version if isinstance(version, str) else PROTOCOL
-        try:
-            await self._post({"method": "notifications/initialized"})
-            result = await self._request(method, params)
-            tools, page = [*result.get("tools", ())], result
-            while method == "tools/list" and (cursor := page.get("nextCursor")):
-                page = await self._request(method, {"cursor": cursor})
-                tools += page.get("tools", ())
-            return {**result, "tools": tools} if method == "tools/list" else result
-        finally:
-            if _SESSION in self.headers:
-                with contextlib.suppress(ToolRefused, TransportError):
-                    await self._send("DELETE", None, None)
+        version = str((await self._request("initialize", hello)).get("protocolVersion"))
+        is_version = re.fullmatch(r"[0-9A-Za-z.-]{1,40}", version)
+        self.headers["MCP-Protocol-Version"] = version if is_version else PROTOCOL
+        await self._post({"method": "notifications/initialized"})
+        page = result = await self._request(method, params)
+        if method != "tools/list":
+            return result
+        tools = [*result["tools"]]
+        for _ in range(MOST_PAGES):
+            if not (cursor := page.get("nextCursor")):
+                break
+            page = await self._request(method, {"cursor": cursor})
+            tools += page["tools"]
+        return {**result, "tools": tools}
+
+    async def end(self) -> None:
+        """End the session at the server, if it has begun."""
+        if _SESSION in self.headers:
+            self.seconds = END_SECONDS
+            with contextlib.suppress(ToolRefused, TransportError):
+                await self._send("DELETE", None, None)
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The result of a request. Raises ToolRefused and TransportError."""
@@ -177,9 +190,11 @@ class _AnswerReader:
 
     def read(self, content: bytes) -> None:
         """Read messages: a JSON object, or a list of objects."""
-        text = content.decode(errors="replace")
         try:
-            messages = json.loads(text.replace(self.token, REMOVED) if self.token else text)
+            messages = json.loads(content.decode(errors="replace"))
+            if self.token:  # a server may escape its characters in another way than `dumps`
+                written = json.dumps(messages, ensure_ascii=False)
+                messages = json.loads(written.replace(json.dumps(self.token)[1:-1], REMOVED))
         except (ValueError, RecursionError):
             return
         for message in messages if isinstance(messages, list) else [messages]:

@@ -19,8 +19,7 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 from support.graph.graphs import call
 from support.graph.tool_runs import Used, use
-from support.servers.mcp_servers import PIXEL, plain_folder, sdk_http_server
-from support.servers.web_server import Answer, web_server
+from support.servers.mcp_servers import PIXEL, plain_folder, scripted_server, sdk_http_server
 
 from agents.errors import ToolRefused
 from agents.sandbox_programs import ARGV, source
@@ -261,12 +260,79 @@ async def test_a_server_that_does_not_answer_over_http(
 
 
 async def test_redirects_are_not_followed(sandbox: LocalSandbox) -> None:
-    with web_server() as server, sdk_http_server() as received, capture_logs():
-        server.answers["/mcp"] = Answer(status=307, headers={"Location": received.url})
-        setting = {"url": server.url("/mcp"), "tools": ["count"]}
-        async with listed(sandbox, tickets=setting) as servers:
-            assert servers.tools == {}
+    with (
+        capture_logs(),
+        sdk_http_server() as received,
+        scripted_server(location=received.url) as url,
+    ):
+        async with listed(sandbox, tickets={"url": url, "tools": ["count"]}) as servers:
+            fault = servers.facts()["tickets"]
+    assert fault == "the server tickets answered with the status 307"
     assert received.credentials == set()
+
+
+TOOLS = '{"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}'
+
+
+async def test_a_token_is_removed_however_a_server_writes_it(
+    tmp_path: Path, sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.egress.mcp.END_SECONDS", 0.1)
+    (tmp_path / "token").write_text('hush/"token"+')
+    answer = r'{"content": [{"type": "text", "text": "you sent hush\/\u0022token\"\u002b"}]}'
+    with scripted_server(tools_list=TOOLS, tools_call=answer) as url:
+        setting = {"url": url, "token_file": str(tmp_path / "token"), "tools": ["search"]}
+        async with listed(sandbox, docs=setting) as servers:
+            used = await used_by(servers, tmp_path, sandbox, call("docs__search"))
+    assert used.texts == [f"{WARNING}\n\nyou sent <secret-removed>"]
+
+
+async def test_odd_answers_end_no_job(
+    tmp_path: Path, sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.egress.mcp.END_SECONDS", 0.1)
+    answers = {
+        f'{{"structuredContent": {"[" * 400}{"]" * 400}}}': "sent JSON of more than 50 levels",
+        f'{{"structuredContent": {"[" * 9_000}{"]" * 9_000}}}': "did not answer tools/call",
+        f'{{"structuredContent": {"9" * 9_000}}}': "did not answer tools/call",
+        '{"tools": 5}': "(an empty answer)",
+        r'{"content": [{"type": "text", "text": "\ud800"}]}': "\ufffd",
+    }
+    for number, (answer, words) in enumerate(answers.items()):
+        hello = r'{"protocolVersion": "\ud800\n"}'
+        with scripted_server(initialize=hello, tools_list=TOOLS, tools_call=answer) as url:
+            async with listed(sandbox, docs={"url": url, "tools": ["search"]}) as servers:
+                folder = tmp_path / str(number)
+                used = await used_by(servers, folder, sandbox, call("docs__search"))
+        assert words in used.texts[0]
+
+
+@pytest.mark.parametrize(
+    ("tools", "fault"),
+    [
+        ('{"tools": [], "nextCursor": "again"}', "the server has no tool 'search'"),
+        (
+            f'{{"tools": [{{"name": "search", "inputSchema": {"[" * 60}{"]" * 60}}}]}}',
+            "more than 50 levels",
+        ),
+    ],
+)
+async def test_a_list_that_no_model_accepts_is_left_out(
+    sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch, tools: str, fault: str
+) -> None:
+    monkeypatch.setattr("worker.egress.mcp.END_SECONDS", 0.1)
+    with scripted_server(tools_list=tools) as url, capture_logs():
+        async with listed(sandbox, docs={"url": url, "tools": ["search"]}) as servers:
+            assert servers.tools == {}
+            assert fault in str(servers.facts()["docs"])
+
+
+async def test_a_program_may_write_into_the_output_of_its_client(sandbox: LocalSandbox) -> None:
+    code = "import os; open(f'/proc/{os.getppid()}/fd/1', 'w').write('[5]')"
+    with capture_logs():
+        setting = {"command": ["python", "-c", code], "tools": ["search"]}
+        async with listed(sandbox, docs=setting) as servers:
+            assert "the server docs gave no answer" in str(servers.facts()["docs"])
 
 
 async def test_files_that_cannot_be_used_prevent_the_start(

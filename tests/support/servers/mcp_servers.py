@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
+from support.servers.web_server import listening
 
 PLAIN_SERVER = """
 import json, os, socket, sys, time
@@ -154,6 +157,37 @@ def sdk_http_server(*, json_response: bool = False) -> Iterator[Received]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextlib.contextmanager
+def scripted_server(**results: str) -> Iterator[str]:
+    """A server with these results, by method in snake case, as they are written. A method without
+    a result is redirected. It does not answer the end of a session. Yields its URL."""
+    ended = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            result = results.get(message["method"].replace("/", "_"))
+            self.send_response(307 if result is None else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Mcp-Session-Id", "session")
+            self.send_header("Location", results.get("location", "/"))
+            self.end_headers()
+            self.wfile.write(f'{{"id": {message.get("id", 0)}, "result": {result}}}'.encode())
+
+        def do_DELETE(self) -> None:
+            ended.wait(20)
+
+        def log_message(self, *_: object) -> None:
+            """Writes no log."""
+
+    results = {"initialize": "{}", "notifications_initialized": "{}", **results}
+    with listening(Handler) as port:
+        try:
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            ended.set()
 
 
 def plain_folder(folder: Path) -> Path:

@@ -1,0 +1,71 @@
+"""Schemas of the tools of MCP servers, as all clients of models accept them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_anthropic import ChatAnthropic
+from langchain_google_genai import ChatGoogleGenerativeAI
+
+from agents.ports.tool_servers import ServerTool
+from worker.adapters.tool_schemas import portable
+
+TEXT = {"type": "string"}
+NODE = {
+    "type": "object",
+    "properties": {"title": TEXT, "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+    "required": ["title"],
+}
+
+
+def of_argument(schema: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": schema}, "required": ["a"], **fields}
+
+
+@pytest.mark.parametrize(
+    ("schema", "argument"),
+    [
+        ({"anyOf": [TEXT, {"type": "null"}], "default": None, "title": "A"}, TEXT),
+        ({"type": ["string", "null"], "maxLength": 10**9}, TEXT),
+        ({"enum": ["x", "y"]}, {"type": "string", "enum": ["x", "y"]}),
+        ({"type": "integer", "enum": [1, 2]}, {"type": "integer"}),
+        ({"type": "number", "enum": [float("nan")]}, {"type": "number"}),
+        ({"$ref": "#/$defs/None"}, {}),
+        ({"$ref": "https://example.com/schema"}, {}),
+        ({"allOf": [{"$ref": "#/$defs/T"}], "description": "d"}, {**TEXT, "description": "d"}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        (
+            {"type": {"type": 7}, "properties": None, "required": "a", "items": [TEXT]},
+            {"items": {}},
+        ),
+        (True, {}),
+    ],
+)
+def test_an_argument_has_the_keywords_that_clients_accept(schema: Any, argument: Any) -> None:
+    written = portable(of_argument(schema, **{"$defs": {"T": TEXT}}))
+    assert written == of_argument(argument)
+    tool = ServerTool("docs__search", "Search.", written).for_model()
+    for model in (
+        ChatGoogleGenerativeAI(model="gemini-2.5-flash", api_key="none"),
+        ChatAnthropic(model="claude-sonnet-4-5", api_key="none"),  # type: ignore[call-arg]
+    ):
+        assert model.bind_tools([tool])
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    written = portable(of_argument({"$ref": "#/$defs/Node"}, **{"$defs": {"Node": NODE}}))
+    node = {**NODE["properties"], "children": {"type": "array", "items": {}}}  # type: ignore[dict-item]
+    assert written == of_argument({**NODE, "properties": node})
+
+
+def test_alternatives_of_all_arguments_are_left_out() -> None:
+    assert portable(of_argument(TEXT, anyOf=[{"required": ["a"]}], allOf=[])) == of_argument(TEXT)
+    assert portable(None) == {"type": "object", "properties": {}}
+
+
+def test_a_short_schema_cannot_become_very_long() -> None:
+    doubled = {"properties": {"a": {"$ref": "#/1"}, "b": {"$ref": "#/1"}}}
+    bomb = {str(n): {"properties": {k: {"$ref": f"#/{n + 1}"} for k in "ab"}} for n in range(99)}
+    with pytest.raises(ValueError, match="has more than 500 parts"):
+        portable({**doubled, **bomb})
