@@ -302,7 +302,7 @@ async def test_odd_answers_end_no_job(
         hello = r'{"protocolVersion": "\ud800\n"}'
         with scripted_server(initialize=hello, tools_list=TOOLS, tools_call=answer) as url:
             async with listed(sandbox, docs={"url": url, "tools": ["search"]}) as servers:
-                folder = tmp_path / str(number)
+                (folder := tmp_path / str(number)).mkdir()
                 used = await used_by(servers, folder, sandbox, call("docs__search"))
         assert words in used.texts[0]
 
