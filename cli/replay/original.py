@@ -33,8 +33,9 @@ ABOUT_TIMES_OF_REVIEWS = {
 OF_JOBS_THAT_ARE_REFUSED = {"max_cost_usd", "max_tokens", "conversation_id", "rebase", "retry_of"}
 """A limit or another job decided the outcome of such a job (`_unfit_reason`), or it had no
 effect."""
-WITH_OTHER_VALUES = {"model", "role_models", "checks", "repo"}
-"""`fetch_original` sets them: a recording as the only model, fetched files, a fixed commit."""
+WITH_OTHER_VALUES = {"model", "role_models", "checks", "repo", "steps", "steps_after"}
+"""`fetch_original` sets them: a recording as the only model, fetched files, a fixed commit, and the
+steps together with the steps that they need."""
 NOT_REPEATED = {"deliver", "kind", "fork_of"}
 """A replay delivers nothing, its kind is always a task, and it sends the files of a fork."""
 OMITTED_FIELDS = (
@@ -89,6 +90,7 @@ def fetch_original(service: Service, job_id: str) -> Original:
     omitted = OMITTED_FIELDS | (set() if job["spec"]["review"] else OMITTED_WITHOUT_REVIEW)
     request = {name: value for name, value in job["spec"].items() if name not in omitted}
     request["model"] = f"recording:{job_id}"
+    request["steps"] = _steps_request(job["spec"])
     start_paths = (file["path"] for file in service.files(job_id, at=START))
     files = {path: service.file(job_id, path, at=START) for path in start_paths}
     if checks := job["spec"].get("checks"):
@@ -105,6 +107,14 @@ def _repository_request(job: Job, repo: Mapping[str, Any]) -> Mapping[str, str]:
     patch = (job["result"] or {}).get("patch") or {}
     repository = {"url": repo.get("url"), "ref": patch.get("base") or repo.get("ref")}
     return {name: text for name, text in repository.items() if text} if repo else {}
+
+
+def _steps_request(spec: Mapping[str, Any]) -> list[Any]:
+    """The steps of the caller's plan. An older service names no needed steps."""
+    steps = spec["steps"]
+    needs = spec.get("steps_after") or [None] * len(steps)
+    rows = zip(steps, needs, strict=True)
+    return [text if after is None else {"text": text, "after": after} for text, after in rows]
 
 
 def _recording(service: Service, job_id: str) -> bytes:

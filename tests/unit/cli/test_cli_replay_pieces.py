@@ -115,7 +115,8 @@ def test_a_job_is_fetched_with_its_files_and_decisions(tiny):
         event(7, "succeeded", approved_by="eve"),
     ]
     checks = {"files": ["t.py"], "command": "pytest", "cases": ["case 1"]}
-    spec = {**SPEC, "pause": "every_run", "checks": checks}
+    steps = {"steps": ["A.", "B."], "steps_after": [None, []]}
+    spec = {**SPEC, "pause": "every_run", "checks": checks, **steps}
     tiny.on("GET /jobs/j1/files/.fettle/cases.json", Answer(200, b'[{"argv": ["a"]}]'))
     tiny.on("GET /jobs/j1", Answer(200, finished_job(spec=spec)))
     tiny.on("GET /jobs/j1/events", stream(*events_seen))
@@ -135,7 +136,8 @@ def test_a_job_is_fetched_with_its_files_and_decisions(tiny):
         "cases": [{"argv": ["a"]}],
     }
     assert original.request["pause"] == "every_run"
-    assert {"retry_of", "rebase"}.isdisjoint(original.request)
+    assert original.request["steps"] == ["A.", {"text": "B.", "after": []}]
+    assert {"retry_of", "rebase", "steps_after"}.isdisjoint(original.request)
     assert original.names_in_prompts == {"ada", "bob"}
     decisions = [
         (by, decision["action"], decision.get("code")) for by, decision in original.decisions
