@@ -267,7 +267,7 @@ def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
 def _tool_used(data: Data, detail: Detail) -> Iterator[Part]:
     note = f": {first_line(printable(data['note']))}" if data.get("note") else ""
     path = f" {visible_path(data['path'])}" if data["path"] else ""
-    text = f"{data['tool']}{path}{note}"
+    text = f"{printable(data['tool'])}{path}{note}"  # a model may call a tool that does not exist
     by = data.get("by")
     by = "critic's tool" if by == "critic" else printable(by) if by else "tool"
     yield Line(by, text, Tone.QUIET if data["ok"] else Tone.WARN)

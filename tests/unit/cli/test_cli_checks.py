@@ -66,6 +66,9 @@ def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
     used = {"tool": "run_again", "path": None, "ok": False, "note": "pytest -q", "artifacts": []}
     by_critic = {**used, "by": "critic", "output": "exit code 1"}
     assert rendered_lines("tool_used", **used) == ["tool: run_again: pytest -q"]
+    assert rendered_lines("tool_used", **{**used, "tool": "\x1b[2J"})[0].startswith(
+        "tool: \\x1b[2J"
+    )
     assert rendered_lines("tool_used", **by_critic)[0] == "critic's tool: run_again: pytest -q"
     in_full = [*parts(ReceivedEvent(1, datetime.now(UTC), "tool_used", by_critic), FULL_DETAIL)]
     assert [line for part in in_full for line in plain_lines(part)][1:] == ["    > exit code 1"]
