@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from support.graph import parallel_job
 from support.graph.graphs import (
     PLAN,
     Crash,
@@ -26,6 +27,7 @@ from agents.graph.memory_ports import MemoryJournal, MemoryMessages, MemoryRecor
 from agents.history import message_number
 from agents.ports import Finished
 from agents.ports.messages import UserMessage
+from agents.state import JobFields
 
 TASK = "Print a number."
 JOB = job_fields(TASK)
@@ -98,6 +100,7 @@ async def crashed(
     *,
     before: bool = False,
     late: str = "",
+    job: JobFields = JOB,
 ) -> tuple[Journey, list[str]]:
     """A job that crashes at the record `at` (0: never), and the keys of its records. The message
     `late` arrives after the crash."""
@@ -105,10 +108,10 @@ async def crashed(
     journal = CrashingJournal(journey.record, at, before)
     journey.ports = journey.with_ports(journal=journal)
     if not at:
-        await journey.begin(JOB)
+        await journey.begin(job)
         return journey, journal.keys
     with pytest.raises(Crash):
-        await journey.begin(JOB)
+        await journey.begin(job)
     if late:
         send(journey.record, late)
     await journey.go_on()
@@ -272,3 +275,29 @@ async def test_a_message_that_arrives_after_a_crash_repeats_no_call(
     assert len(keys) == len(set(keys))
     assert (await journey.outcome()).approved
     assert "critic" in dict(readers(journey))
+
+
+PARALLEL = [
+    parallel_job.PLAN,  # each of its branches, and the pass that joins them, does the same
+    turn("executor", "Print two numbers", call("python", code="one"), after=0),
+    turn("executor", "one", "Done.", after=1),
+    verdict("Print two numbers", "approve"),
+]
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("at", range(10))
+@pytest.mark.invariant("J13")
+async def test_each_branch_and_their_joining_pass_read_a_message_once(
+    tmp_path: Path, at: int, *, before: bool
+) -> None:
+    arrivals = {(1, 1): "Print two numbers."}  # after the plan
+    journey, _ = await crashed(
+        tmp_path, PARALLEL, arrivals, at, before=before, job=parallel_job.JOB
+    )
+    assert (await journey.outcome()).approved
+    readings = [(data["role"], data.get("step")) for data in journey.event_data("messages_read")]
+    assert Counter(readings) == Counter(
+        [("executor", 1), ("executor", 2), ("executor", None), ("critic", None)]
+    )
+    assert len(journey.record.charges) == journey.kinds().count("model_called")
