@@ -163,16 +163,14 @@ class Chat:
         return answer != "l"
 
     def _say(self, text: str) -> None:
-        """Submit the next task. While a job runs, the line is refused."""
+        """Submit the next task, or send a message to the running job."""
         if not text:
             return
         if (running := self._running) is not None:
-            remedy = (
-                "Ctrl-C cancels the job or leaves it; your line is kept until the job has ended"
-            )
             if running.review:
-                remedy = "/approve or /revise TEXT decides the open review"
-            raise click.UsageError(remedy)
+                raise click.UsageError("/approve or /revise TEXT decides the open review")
+            self._service.message(running.job_id, text)  # its event appears above the line
+            return
         spec = {**self._terms, "task": text}
         if self._conversation_id:
             spec["conversation_id"] = self._conversation_id

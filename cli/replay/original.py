@@ -139,6 +139,8 @@ def _unfit_reason(job: Job) -> str | None:
         return "it is a verification, which calls no model"
     if job["spec"]["retry_of"]:
         return f"it is a retry, which continued the job {job['spec']['retry_of']}"
+    if job.get("messages"):
+        return "persons sent it messages while it ran, which a replay does not repeat"
     if job["conversation_id"] != job["id"]:
         return "it follows up other jobs, and their files and outcomes are in its prompts"
     return None

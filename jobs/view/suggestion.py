@@ -14,9 +14,11 @@ from jobs.errors import NotShown
 
 _BLOCK = re.compile(
     r"^ *(?P<fence>`{3,})suggestion(?::-(?P<above>\d{1,4})\+(?P<below>\d{1,4}))?[ \t]*\n"
-    r"(?P<lines>(?:.*\n)*?) *(?P=fence)[ \t]*$",
+    r"(?P<lines>(?:.*\n)*?)(?: *(?P<end>(?P=fence))[ \t]*$|.*\Z)",
     re.MULTILINE,
 )
+"""A block without an end reaches to the end of the text, as in Markdown. So each line is read
+once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ def read_suggestions(text: str, line: int) -> list[Suggestion]:
             tuple(block["lines"].split("\n")[:-1]),
         )
         for block in _BLOCK.finditer(text.replace("\r\n", "\n"))
+        if block["end"]
     ]
 
 

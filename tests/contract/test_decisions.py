@@ -31,7 +31,7 @@ async def test_decisions_and_votes_are_found_by_their_time(service):
     for by in ("cat", "dan"):
         vote = Decision("r1", Action.APPROVE, by, key_id=f"k-{by}")
         job(await service.operations.decide(running.id, vote))
-    decisions, total = await between(service)
+    decisions, total, _ = await between(service)
     rows = [decision_row(decision, str(decision.event.at)) for decision in decisions]
     assert total == 3
     assert [(decision["job_id"], decision["kind"], decision["by"]) for decision in rows] == [
@@ -50,9 +50,10 @@ async def test_decisions_and_votes_are_found_by_their_time(service):
     at = decisions[1].event.at
     assert [decision.job_id for decision in (await between(service, at + 1))[0]].count(first) == 0
     assert (await between(service, 0, decisions[0].event.at))[1] == 0
-    part, total = await between(service, limit=1, offset=1)
+    part, total, following = await between(service, limit=1, offset=1)
     assert ([decision.event.kind for decision in part], total) == (["voted"], 3)
-    assert await service.store.decisions.between("other", 0, at, limit=9, offset=0) == ([], 0)
+    assert following is not None
+    assert await service.store.decisions.between("other", 0, at, limit=9, offset=0) == ([], 0, None)
 
 
 async def test_a_withdrawn_vote_is_listed(service):
@@ -74,5 +75,5 @@ async def test_decisions_are_removed_with_their_jobs(service):
     decided_rows = await decided(service)
 
     assert await remove_finished(service.store, Retention(-60_000, 0)) == 1
-    decisions, total = await between(service)
+    decisions, total, _ = await between(service)
     assert ([decision.job_id for decision in decisions], total) == ([decided_rows], 1)

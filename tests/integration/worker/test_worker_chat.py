@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +80,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         front(deployment) as api,
     ):
         deployment.worker(groq_base_url=server.groq_url)
+        asyncio.run(deployment.ready(seconds=120))
         home = folder / "home"
         home.mkdir()
         env = environment(home, FETTLE_URL=api.url, FETTLE_API_KEY=DEVELOPMENT_KEY)
@@ -85,11 +88,24 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         yield Desk(api, model, home, env)
 
 
+def seen(chat: Running) -> str:
+    """The end of the output without the terminal's control sequences."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\n\s*(?=\n)", "", chat.text)[-2_000:]
+
+
 def press(chat: Running, keys: str, expected: str) -> None:
-    """Type keys, and wait for a text that comes after them."""
+    """Type keys into the editor, and wait for a text that comes after them."""
+    wait_for_editor(chat)
     before = chat.text.count(expected)
     chat.type(keys)
     wait_until(chat, lambda: chat.text.count(expected) > before, expected)
+
+
+def wait_for_editor(chat: Running) -> None:
+    """Wait until the editor reads keys. While the chat prints, the terminal has the keys: it would
+    take Ctrl-D and Ctrl-U for itself."""
+    on, off = "\x1b[?2004h", "\x1b[?2004l"
+    wait_until(chat, lambda: chat.text.rfind(on) > chat.text.rfind(off), "the editor")
 
 
 def say(chat: Running, text: str, expected: str) -> None:
@@ -101,8 +117,15 @@ def wait_until(chat: Running, condition: Callable[[], bool], expected: str) -> N
     """Read the screen until the condition holds."""
     deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < deadline, f"{expected!r} never came:\n{chat.text[-3000:]}"
-        assert chat._read(0.5), f"ended without {expected!r}:\n{chat.text[-3000:]}"
+        assert time.monotonic() < deadline, f"{expected!r} never came:\n{seen(chat)}"
+        assert chat._read(0.5), f"ended without {expected!r}:\n{seen(chat)}"
+
+
+def leave(chat: Running, keys: str) -> None:
+    """Type keys, which end the chat."""
+    wait_for_editor(chat)
+    chat.type(keys)
+    assert chat.end() == 0
 
 
 def conversation_of(chat: Running) -> str:
@@ -127,8 +150,7 @@ def test_a_task_and_its_follow_up_are_shown_and_applied(desk: Desk) -> None:
         say(chat, "/files", "made.txt (")
         say(chat, "/apply", "[y/N]")
         say(chat, "y", "applied")
-        chat.type("\x04")
-        assert chat.end() == 0
+        leave(chat, "\x04")
     assert desk.folder.joinpath("made.txt").read_text() == "plan 1\nplan 2\n"
     thread = desk.get(f"/conversations/{conversation_of(chat)}")
     assert [job["task"] for job in thread["jobs"]] == ["Multiply\n6 and 7.", "Now 8 and 9."]
@@ -150,6 +172,7 @@ def test_a_review_is_revised_and_approved_after_its_evidence_was_shown(desk: Des
         chat.wait_for("task>")
         say(chat, "Multiply 6 and 7.", "decide>")
         say(chat, "another task", "/approve or /revise TEXT decides the open review")
+        wait_for_editor(chat)
         chat.type("\x15")  # the line is kept, until Ctrl-U removes it
         say(chat, "/revise", "what should change?")
         say(chat, "/revise Write it twice.", "decided")
@@ -161,8 +184,7 @@ def test_a_review_is_revised_and_approved_after_its_evidence_was_shown(desk: Des
         say(chat, "/approve", "[y/N]")
         say(chat, "y", "why?")
         say(chat, "I have read it.", "approved by development")
-        chat.type("/quit\r")
-        assert chat.end() == 0
+        leave(chat, "/quit\r")
     (job,) = desk.get(f"/conversations/{conversation_of(chat)}")["jobs"]
     decisions = desk.get(f"/jobs/{job['id']}")["decisions"]
     assert [(d["action"], d["feedback"]) for d in decisions] == [
@@ -172,7 +194,7 @@ def test_a_review_is_revised_and_approved_after_its_evidence_was_shown(desk: Des
 
 
 def test_ctrl_c_continues_leaves_or_cancels(desk: Desk) -> None:
-    desk.model.pace, desk.model.runs = 1.5, True
+    desk.model.pace, desk.model.runs = 4.0, True
     with desk.chat() as chat:
         chat.wait_for("task>")
         chat.type("\x03")  # without a job, it only clears the line
@@ -181,17 +203,18 @@ def test_ctrl_c_continues_leaves_or_cancels(desk: Desk) -> None:
         say(chat, "perhaps", "continue (Enter)?")
         say(chat, "", "running>")
         press(chat, "\x03", "continue (Enter)?")
-        chat.type("l\r")
-        assert chat.end() == 0
+        leave(chat, "l\r")
     conversation_id = conversation_of(chat)
     job = desk.get(f"/conversations/{conversation_id}")["jobs"][0]
     assert job["status"] == "running"
     with desk.chat("--last") as chat:
         chat.wait_for("Multiply 6 and 7.")
         chat.wait_for("executor: ")
+        say(chat, "Name both factors.", "1, by development")
         press(chat, "\x03", "continue (Enter)?")
         say(chat, "c", "cancelled")
-        chat.type("\x04")
-        assert chat.end() == 0
+        leave(chat, "\x04")
     assert conversation_of(chat) == conversation_id
-    assert desk.get(f"/jobs/{job['id']}")["status"] == "cancelled"
+    cancelled = desk.get(f"/jobs/{job['id']}")
+    assert cancelled["status"] == "cancelled"
+    assert [message["text"] for message in cancelled["messages"]] == ["Name both factors."]

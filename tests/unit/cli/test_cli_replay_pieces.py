@@ -12,6 +12,14 @@ from cli.replay.comparison import compare
 from cli.replay.original import OMITTED_FIELDS, fetch_original
 from fettle import Service
 
+MESSAGE = {
+    "number": 1,
+    "at": "2026-11-27T12:00:00Z",
+    "by": "ada",
+    "person": "ada",
+    "text": "Sort in reverse",
+    "read_by": [],
+}
 SPEC = {
     "task": "Sort a list",
     "review": True,
@@ -200,6 +208,7 @@ def test_a_replay_requests_every_field_again_or_omits_it_by_name():
         ({"spec": {**SPEC, "kind": "verification"}}, "calls no model"),
         ({"spec": {**SPEC, "retry_of": "j0"}}, "it is a retry, which continued the job j0"),
         ({"conversation_id": "c"}, "it follows up other jobs"),
+        ({"messages": [MESSAGE]}, "persons sent it messages"),
     ],
 )
 def test_a_job_that_cannot_be_replayed_is_refused(tiny, capsys, changed, message):

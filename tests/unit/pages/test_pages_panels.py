@@ -370,9 +370,9 @@ def test_each_form_works_without_scripts():
     record = a_record([a_run()], approvals=2)
     html = panel("strip", record, by="bob")
     forms = re.findall(r"<form[^>]*>", html)
-    assert len(forms) == 5
+    assert len(forms) == 6
     for form in forms:
-        assert re.search(r'method="post" action="/app/jobs/0{20}/review(/claim)?"', form)
+        assert re.search(r'method="post" action="/app/jobs/0{20}/(review(/claim)?|message)"', form)
     assert html.count('<input type="hidden" name="x-form-token" value="t">') == len(forms)
     assert '<a href="/app/jobs/00000000000000000000/review/edit">' in html
     assert "hx-confirm" not in html
