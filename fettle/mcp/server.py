@@ -163,15 +163,16 @@ class _Tools:
         """Hand over a coding task. Returns the job's id at once; wait_for_job follows the job. Each
         call makes a new job, which costs money."""
         fields: dict[str, Any] = {
+            "files": files,
             "repo": {"url": repo, "ref": ref} if repo else None,
             "verify": verify,
             "review": review,
             "conversation_id": conversation_id,
-            **(options or {}),
         }
         sent = {name: value for name, value in fields.items() if value}
         async with self._client(ctx.request_context.request) as client:
-            job = await client.submit(task, files=files, **sent)
+            receipt = await client.calls.submit({**(options or {}), **sent, "task": task})
+            job = client.job(receipt["id"])
             return views.receipt({"id": job.id, "status": "queued"}, job.page, after=1)
 
     async def wait_for_job(

@@ -59,9 +59,16 @@ async def test_a_request_without_a_valid_key_is_refused_like_any_other(front: Fr
 async def test_a_key_may_be_a_bearer_token(front: Front) -> None:
     key = await front.key("submit", name="bob")
     async with over_http(URL, {"Authorization": f"Bearer {key}"}, app=front.app) as client:
-        job = await call(client, "submit_job", task="add")
+        options = {"repair": False, "files": {"a.txt": "1"}}
+        job = await call(client, "submit_job", task="add", options=options)
+        assert "no_such_field" in await refusal(
+            client, "submit_job", task="add", options={"no_such_field": 1}
+        )
         assert "bob lacks the scope read" in await refusal(client, "get_job", job_id=job["id"])
-    assert (await front.job(job["id"]))["status"] == "queued"
+    submitted = await front.job(job["id"])
+    assert (submitted["status"], submitted["spec"]["repair"]) == ("queued", False)
+    first_files = (await front.client.get(f"/jobs/{job['id']}/files?at=start")).json()["files"]
+    assert [file["path"] for file in first_files] == ["a.txt"]
 
 
 async def test_only_a_key_with_the_scope_is_offered_decisions(front: Front) -> None:
