@@ -8,7 +8,9 @@ the others. See ADR 104.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,14 +55,18 @@ async def submit_batch(
     *,
     is_repeatable: bool,
 ) -> list[SubmittedJob]:
-    """Submit the jobs. `jobs` are the JSON values of their requests."""
+    """Submit the jobs. `jobs` are the JSON values of their requests. The jobs of a conversation are
+    submitted one by one, in their order: each follows up the job before it."""
     slots = asyncio.Semaphore(CONCURRENT_JOBS)
+    turns: dict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
     outages: list[StoreUnavailable] = []
 
     async def answer(index: int, body: Any) -> SubmittedJob:
         # no user's key has a space
         key = f"{batch_id} {index}" if is_repeatable else None
-        async with slots:
+        conversation = body.get("conversation_id") if isinstance(body, dict) else None
+        in_turn = isinstance(conversation, str)
+        async with turns[conversation] if in_turn else contextlib.nullcontext(), slots:
             try:
                 if outages:  # the other jobs do not wait for it, too
                     raise outages[0]

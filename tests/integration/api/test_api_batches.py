@@ -51,6 +51,14 @@ async def test_wrong_jobs_stop_no_others(front):
     assert sorted(await listed(front, batch["id"])) == ["task 0", "task 1"]
 
 
+async def test_follow_ups_keep_their_order(front):
+    first = (await front.client.post("/jobs", json={"task": "first"})).json()["id"]
+    jobs = [{**task, "conversation_id": first} for task in tasks(20)]
+    jobs[0]["files"] = {"large.txt": "x" * 200_000}  # slower than the jobs after it
+    batch = await send(front, jobs)
+    assert await listed(front, batch["id"]) == [job["task"] for job in jobs]
+
+
 async def test_a_repeated_batch_makes_each_job_once(front):
     jobs = tasks(5)
     one, other = await asyncio.gather(send(front, jobs), send(front, jobs))
