@@ -17,7 +17,9 @@ from typing import Any
 
 from jobs.model.credentials import Signer
 from jobs.model.events import Event, NewEvent
+from jobs.model.people import person_key
 from jobs.model.record import JobRecord
+from jobs.model.review import Review
 from jobs.model.spec import JobKind
 from jobs.transitions.change import Change, Refusal, next_version
 from jobs.transitions.reviews import list_authors
@@ -57,12 +59,27 @@ def add_message(
         detail = f"a job takes at most {MAX_MESSAGES} messages: cancel it and submit a new task"
         return Refusal("takes_no_messages", detail, record.status)
     sender = Signer(signed["by"], signed["key_id"])
+    if record.review and _has_approved(record.review, sender, signed["person"]):
+        detail = (
+            "you have approved the work of the open review, and a message makes you an author of "
+            "the work: withdraw your approval first, or ask another person to send the work back"
+        )
+        return Refusal("takes_no_messages", detail, record.status)
     further = () if sender in list_authors(record) else (sender,)
     after = next_version(
         record, now, messages=(*record.messages, entry), authors=(*record.authors, *further)
     )
     data = {"number": count + 1, **signed, "text": text}
     return Change(after, (_event_of(data),))
+
+
+def _has_approved(review: Review, sender: Signer, person: str) -> bool:
+    """Whether one of several approvals that the review needs is the sender's."""
+    keys = {*sender.identity_keys, person_key(person or sender.name)}
+    return any(
+        keys & {*Signer(vote.by, vote.key_id).identity_keys, person_key(vote.person or vote.by)}
+        for vote in review.approvals
+    )
 
 
 def with_messages(change: Change, events: Sequence[Event]) -> Change:

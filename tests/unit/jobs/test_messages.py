@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.jobs.job_examples import NOW, claimed, queued
+from support.jobs.job_examples import NOW, claimed, queued, review
 
 from jobs.model.credentials import Signer
 from jobs.model.events import Event
 from jobs.model.record import Reason, Status
+from jobs.model.review import Approval
 from jobs.model.spec import JobKind, JobSpec
 from jobs.transitions.lifecycle import Refusal
 from jobs.transitions.messages import MAX_MESSAGES, add_message, make_entry
@@ -46,6 +47,16 @@ def test_a_key_names_one_message():
     assert sent(first, entry=make_entry("other", "Also sort")).after.version == first.version + 1
     ended = replace(first, status=Status.SUCCEEDED)
     assert sent(ended, entry=make_entry("once", "Also sort")).code == "repeated"
+
+
+@pytest.mark.parametrize(
+    "vote", [Approval("ann", "", 1), Approval("a", "k1", 1), Approval("b", "k3", 1, person="Ann")]
+)
+def test_a_person_who_has_approved_the_open_review_withdraws_first(vote):
+    waiting = replace(queued(), review=replace(review(), approvals=(vote,)))
+    assert "withdraw your approval" in sent(waiting).detail
+    bob = {"by": "bob", "key_id": "k2", "person": "Bob"}
+    assert sent(waiting, signed=bob).after.messages == ("",)
 
 
 def test_the_number_of_messages_is_bounded():
