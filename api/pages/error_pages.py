@@ -25,7 +25,7 @@ def answer(request: Request, refused: RefusedRequest) -> Response:
     values = {"refused": refused, "request_id": request.scope.get("request_id", "")}
     headers = dict(refused.headers)
     if partial:
-        headers |= {"HX-Retarget": "#notice", "HX-Reswap": "innerHTML"}
+        headers |= {"HX-Reswap": "none"}  # lost.js shows the notice
         return render_page(
             "notice.html", None, status=refused.kind.status, headers=headers, **values
         )

@@ -191,21 +191,26 @@ class _Tools:
         sentences: list[str] = []
         async with self._client(ctx.request_context.request) as client:
             job = await client.calls.job(job_id)
-            seen = job["last_event"] if after is None else after
+            last_event = job["last_event"] if after is None else after
             while True:
-                began = time.monotonic()
-                wait = min(POLL_SECONDS, max(deadline - began, 0)) if job["status"] in BUSY else 0
-                events = await client.calls.events_list(job_id, seen, wait=int(wait))
+                poll_start = time.monotonic()
+                is_busy = job["status"] in BUSY
+                wait = min(POLL_SECONDS, max(deadline - poll_start, 0)) if is_busy else 0
+                events = await client.calls.events_list(job_id, last_event, wait=int(wait))
                 for event in events:
-                    seen = event["seq"]
+                    last_event = event["seq"]
                     if sentence := views.sentence(event):
                         sentences.append(sentence)
-                        await ctx.report_progress(seen, message=sentence)
+                        await ctx.report_progress(last_event, message=sentence)
+                if not is_busy:
+                    return await _show(client, job, sentences=sentences)
                 job = await client.calls.job(job_id)
+                if job["status"] not in BUSY:
+                    continue  # the last events may be newer than `events`
                 now = time.monotonic()
                 # An early answer without events means that the service stops.
-                is_cut = not events and now - began < wait - 1
-                if job["status"] not in BUSY or now >= deadline or is_cut:
+                is_cut = not events and now - poll_start < wait - 1
+                if now >= deadline or is_cut:
                     return await _show(client, job, sentences=sentences)
                 await client.calls.sleep(min(PAUSE_SECONDS, deadline - now))
 

@@ -393,7 +393,7 @@ async def test_a_decision_applies_to_the_shown_review(front):
         assert sent.status_code == 204
         await pause(front, job_id, "r2", 2, stdout=text("43\n"))
         late = await visit.post(f"/app/jobs/{job_id}/review", data={**form, "action": "approve"})
-        assert (late.status_code, late.headers["hx-retarget"]) == (409, "#notice")
+        assert (late.status_code, late.headers["hx-reswap"]) == (409, "none")
         assert "The open review is not the one that the decision names" in late.text
         page = (await visit.get(f"/app/jobs/{job_id}")).text
         assert "more\ntests" in page

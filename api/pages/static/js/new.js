@@ -45,8 +45,8 @@
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
 
-  // Marks fields with errors, and focuses the first.
-  form.addEventListener("htmx:afterRequest", () => {
+  // Marks fields with errors, and focuses the first. lost.js puts the errors of a refusal into the page.
+  document.getElementById("notice").addEventListener("htmx:afterSwap", () => {
     let first = null;
     for (const error of form.querySelectorAll(".wrong")) {
       const field = error.closest(".field");
