@@ -48,9 +48,7 @@ class AsyncAdministration(AsyncTransport):
 
     async def keys(self) -> Sequence[Mapping[str, Any]]:
         """GET /keys."""
-        answer = await self.json(types.KeyList, "keys", "GET", "/keys")
-        keys: Sequence[Mapping[str, Any]] = answer["keys"]
-        return keys
+        return await self.json_list(types.KeyList, "keys", "GET", "/keys")
 
     async def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /keys/{id}/limits: the record."""
@@ -79,9 +77,7 @@ class AsyncAdministration(AsyncTransport):
 
     async def tenants(self) -> Sequence[Mapping[str, Any]]:
         """GET /tenants."""
-        answer = await self.json(types.TenantList, "tenants", "GET", "/tenants")
-        tenants: Sequence[Mapping[str, Any]] = answer["tenants"]
-        return tenants
+        return await self.json_list(types.TenantList, "tenants", "GET", "/tenants")
 
     async def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /tenants/{tenant}/limits: the tenant."""
@@ -131,9 +127,8 @@ class AsyncAdministration(AsyncTransport):
 
     async def tenant_webhooks(self, tenant: str) -> Sequence[Mapping[str, Any]]:
         """GET /tenants/{tenant}/webhooks."""
-        answer = await self.json(types.WebhookList, "webhooks", "GET", _webhooks_path(tenant))
-        webhooks: Sequence[Mapping[str, Any]] = answer["webhooks"]
-        return webhooks
+        path = _webhooks_path(tenant)
+        return await self.json_list(types.WebhookList, "webhooks", "GET", path)
 
     async def add_webhook(self, tenant: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """POST /tenants/{tenant}/webhooks: the webhook; only this answer has its secret."""
@@ -180,11 +175,9 @@ class AsyncAdministration(AsyncTransport):
         """POST /models/check: whether a job can run with each model; without names, with each
         offered model."""
         request = {"models": list(names)} if names else {}
-        answer = await self.json(
+        return await self.json_list(
             types.Checked, "models", "POST", "/models/check", json=request, timeout=CHECK_SECONDS
         )
-        results: Sequence[Mapping[str, Any]] = answer["models"]
-        return results
 
     async def ready(self, workers: int) -> bool:
         """Whether the service takes jobs (GET /readyz), and lists this number of workers (GET

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import httpx
 
 from fettle import types
-from fettle._async.job import AsyncJob, Content, submit
-from fettle._async.service import AsyncService
+from fettle._async.job import AsyncJob
+from fettle._async.service import AsyncService, Content
 from fettle.answers import convert
 from fettle.errors import ApiError
 from fettle.problems import TYPES
@@ -81,7 +81,7 @@ class AsyncClient:
         files: Mapping[str, Content] | None = None,
         bundle: bytes | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **fields: Unpack[types.JobOptions],
     ) -> AsyncJob:
         """Submit a task.
 
@@ -89,9 +89,10 @@ class AsyncClient:
         repository. `fields`: further fields of the request, such as `verify`, `repo`, `review`,
         `model` (docs/api.md). Two submissions with the same `idempotency_key` are one job.
         """
-        return await submit(
-            self.calls, task, files=files, bundle=bundle, idempotency_key=idempotency_key, **fields
+        receipt = await self.calls.submit(
+            {"task": task, **fields}, files, bundle=bundle, once=idempotency_key
         )
+        return self.job(receipt["id"])
 
     async def submit_many(
         self, requests: Sequence[types.JobRequest], *, idempotency_key: str | None = None

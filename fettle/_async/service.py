@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -14,11 +14,12 @@ import httpx
 from fettle import types
 from fettle._async.administration import AsyncAdministration
 from fettle._async.events import Heard, follow
-from fettle._async.transport import job_path, without_empty
+from fettle._async.transport import idempotency, job_path, without_empty
 from fettle.events import Hear, ReceivedEvent
 
 Job = Mapping[str, Any]
-
+Content = str | bytes | Path
+"""The content of a file: text, bytes, or the path of a file on this machine."""
 PATCH_BEGINS = b"diff --git "
 BATCH_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 """The service makes or cancels up to 500 jobs."""
@@ -36,7 +37,7 @@ class AsyncService(AsyncAdministration):
     async def submit(
         self,
         spec: Mapping[str, Any],
-        files: Mapping[str, bytes] | None = None,
+        files: Mapping[str, Content] | None = None,
         *,
         bundle: bytes | None = None,
         once: str | None = None,
@@ -44,16 +45,18 @@ class AsyncService(AsyncAdministration):
         """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind,
         and a git `bundle`, are sent as further parts of the form. `once`: the Idempotency-Key; the
         default is a new key."""
-        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         if not files and bundle is None:
-            return await self.receipt("POST", "/jobs", json=spec, headers=headers)
+            return await self.receipt("/jobs", json=spec, headers=idempotency(once))
         parts: list[Any] = [
             ("job", (None, json.dumps(spec))),
-            *(("files", (path, content)) for path, content in (files or {}).items()),
+            *(
+                ("files", (path, content.read_bytes() if isinstance(content, Path) else content))
+                for path, content in (files or {}).items()
+            ),
         ]
         if bundle is not None:
             parts.append(("bundle", ("repository.bundle", bundle)))
-        return await self.receipt("POST", "/jobs", files=parts, headers=headers)
+        return await self.receipt("/jobs", files=parts, headers=idempotency(once))
 
     async def submit_batch(
         self, requests: Sequence[Mapping[str, Any]], *, once: str | None = None
@@ -66,7 +69,7 @@ class AsyncService(AsyncAdministration):
             "POST",
             "/jobs/batch",
             json={"jobs": list(requests)},
-            headers={"Idempotency-Key": once or secrets.token_hex(16)},
+            headers=idempotency(once),
             timeout=BATCH_TIMEOUT,
         )
 
@@ -117,23 +120,22 @@ class AsyncService(AsyncAdministration):
 
     async def decide(self, job_id: str, decision: Mapping[str, Any]) -> Job:
         """POST /jobs/{id}/review."""
-        return await self.receipt("POST", f"{job_path(job_id)}/review", json=decision)
+        return await self.receipt(f"{job_path(job_id)}/review", json=decision)
 
     async def claim(self, job_id: str, assignee: str) -> Job:
         """POST /jobs/{id}/review/claim: `me`, a person, or an empty text that releases the
         review."""
         claimed = {"assignee": assignee}
-        return await self.receipt("POST", f"{job_path(job_id)}/review/claim", json=claimed)
+        return await self.receipt(f"{job_path(job_id)}/review/claim", json=claimed)
 
     async def message(self, job_id: str, text: str, *, once: str | None = None) -> Job:
         """POST /jobs/{id}/messages; `once` as in `submit`."""
-        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         path = f"{job_path(job_id)}/messages"
-        return await self.receipt("POST", path, json={"text": text}, headers=headers)
+        return await self.receipt(path, json={"text": text}, headers=idempotency(once))
 
     async def cancel(self, job_id: str) -> Job:
         """POST /jobs/{id}/cancel; a second call has no effect."""
-        return await self.receipt("POST", f"{job_path(job_id)}/cancel")
+        return await self.receipt(f"{job_path(job_id)}/cancel")
 
     async def delete(self, job_id: str) -> None:
         """DELETE /jobs/{id}."""
@@ -143,17 +145,14 @@ class AsyncService(AsyncAdministration):
         self, job_id: str, terms: Mapping[str, Any] | None = None, *, once: str | None = None
     ) -> Job:
         """POST /jobs/{id}/retry: the new job, with the changed terms; `once` as in `submit`."""
-        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         return await self.receipt(
-            "POST", f"{job_path(job_id)}/retry", json=terms or None, headers=headers
+            f"{job_path(job_id)}/retry", json=terms or None, headers=idempotency(once)
         )
 
     async def fork(self, job_id: str, changes: Mapping[str, Any]) -> Job:
         """POST /jobs/{id}/fork: the new job."""
-        headers = {"Idempotency-Key": secrets.token_hex(16)}
-        return await self.receipt(
-            "POST", f"{job_path(job_id)}/fork", json=changes or None, headers=headers
-        )
+        path = f"{job_path(job_id)}/fork"
+        return await self.receipt(path, json=changes or None, headers=idempotency())
 
     async def compare(self, job_ids: Sequence[str]) -> Mapping[str, Any]:
         """GET /compare: {jobs, differences: [{job_id, files, problem}]}."""
@@ -162,16 +161,12 @@ class AsyncService(AsyncAdministration):
 
     async def rebase(self, job_id: str) -> Job:
         """POST /jobs/{id}/rebase: the new job."""
-        headers = {"Idempotency-Key": secrets.token_hex(16)}
-        return await self.receipt("POST", f"{job_path(job_id)}/rebase", headers=headers)
+        return await self.receipt(f"{job_path(job_id)}/rebase", headers=idempotency())
 
     async def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
         """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
-        answer = await self.json(
-            types.FileList, "files", "GET", f"{job_path(job_id)}/files", params={"at": at}
-        )
-        files: Sequence[Mapping[str, Any]] = answer["files"]
-        return files
+        path = f"{job_path(job_id)}/files"
+        return await self.json_list(types.FileList, "files", "GET", path, params={"at": at})
 
     async def links(self, job_id: str) -> Mapping[str, str]:
         """GET /jobs/{id}/files: the targets of the workspace's symbolic links, by path."""
@@ -183,11 +178,6 @@ class AsyncService(AsyncAdministration):
         """GET /jobs/{id}/files/{path}: its bytes."""
         name = f"{job_path(job_id)}/files/{quote(path)}"
         return (await self.send("GET", name, params={"at": at})).content
-
-    async def file_size(self, job_id: str, path: str) -> int:
-        """HEAD /jobs/{id}/files/{path}: the number of its bytes."""
-        name = f"{job_path(job_id)}/files/{quote(path)}"
-        return int((await self.send("HEAD", name)).headers["Content-Length"])
 
     async def patch(self, job_id: str) -> bytes:
         """GET /jobs/{id}/patch: of the open review, else of the result."""
@@ -217,8 +207,7 @@ class AsyncService(AsyncAdministration):
 
     async def verify(self, request: Mapping[str, Any], *, once: str | None = None) -> Job:
         """POST /verifications: the accepted job, of kind `verification`."""
-        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
-        return await self.receipt("POST", "/verifications", json=request, headers=headers)
+        return await self.receipt("/verifications", json=request, headers=idempotency(once))
 
     async def text(self, href: str) -> str:
         """A text that an answer links to."""
@@ -249,9 +238,7 @@ class AsyncService(AsyncAdministration):
         `wait`: the seconds for which the service may wait for an event."""
         params = {"format": "json", "after": after, "wait": wait}
         path = f"{job_path(job_id)}/events"
-        answer = await self.json(types.EventList, "events", "GET", path, params=params)
-        events: Sequence[Mapping[str, Any]] = answer["events"]
-        return events
+        return await self.json_list(types.EventList, "events", "GET", path, params=params)
 
     async def events_so_far(self, job: Job) -> AsyncGenerator[ReceivedEvent, None]:
         """The events of a job up to the last event that `job` has. The stream of a running job

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import quote
@@ -98,8 +99,10 @@ class AsyncTransport:
         self, method: str, path: str, timeout: httpx.Timeout = TIMEOUT, **request: Any
     ) -> AsyncIterator[httpx.Response]:
         """Send one request; the body of the answer is not read yet. Only the service's own origin
-        gets the key: a path that is a link of an answer may lead elsewhere. Raises
-        httpx.TransportError."""
+        gets the key: a path that is a link of an answer may lead elsewhere. No name in a path may
+        lead to another call. Raises httpx.TransportError."""
+        if not {".", ".."}.isdisjoint(path.partition("?")[0].split("/")):
+            raise FettleError("a name in a path cannot be `.` or `..`", path)
         link = httpx.URL(path)
         url = link if link.is_absolute_url else httpx.URL(self.url + path)
         if origin_of(url) != self._origin:
@@ -125,8 +128,6 @@ class AsyncTransport:
                     await answer.aread()
                 if answer.is_success:
                     return answer
-                if method == "HEAD":  # an answer to HEAD cannot contain the problem
-                    return await self.send("GET", path, **request)
                 seconds = _retry_after(answer)
                 error: FettleError = self.refusal(self.source(method, path), answer)
                 passes = answer.status_code in BUSY
@@ -150,9 +151,17 @@ class AsyncTransport:
             content[essential]  # raises NotFettle
         return content
 
-    async def receipt(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    async def json_list(
+        self, model: type[BaseModel], field: str, method: str, path: str, **request: Any
+    ) -> Sequence[Mapping[str, Any]]:
+        """The objects in the field of an answer."""
+        answer = await self.json(model, field, method, path, **request)
+        objects: Sequence[Mapping[str, Any]] = answer[field]
+        return objects
+
+    async def receipt(self, path: str, **request: Any) -> dict[str, Any]:
         """The answer to a change of a job: {id, kind, status, version, links}."""
-        return await self.json(types.JobReceipt, "status", method, path, **request)
+        return await self.json(types.JobReceipt, "status", "POST", path, **request)
 
     async def void(self, method: str, path: str, status: int) -> None:
         """A call that the service answers with this status and no content."""
@@ -183,6 +192,11 @@ class AsyncTransport:
 def without_empty(query: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that have a value."""
     return {name: value for name, value in query.items() if value not in (None, "")}
+
+
+def idempotency(once: str | None = None) -> dict[str, str]:
+    """The header with this Idempotency-Key, by default with a new key."""
+    return {"Idempotency-Key": once or secrets.token_hex(16)}
 
 
 def job_path(job_id: str) -> str:

@@ -49,9 +49,7 @@ class Administration(Transport):
 
     def keys(self) -> Sequence[Mapping[str, Any]]:
         """GET /keys."""
-        answer = self.json(types.KeyList, "keys", "GET", "/keys")
-        keys: Sequence[Mapping[str, Any]] = answer["keys"]
-        return keys
+        return self.json_list(types.KeyList, "keys", "GET", "/keys")
 
     def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /keys/{id}/limits: the record."""
@@ -78,9 +76,7 @@ class Administration(Transport):
 
     def tenants(self) -> Sequence[Mapping[str, Any]]:
         """GET /tenants."""
-        answer = self.json(types.TenantList, "tenants", "GET", "/tenants")
-        tenants: Sequence[Mapping[str, Any]] = answer["tenants"]
-        return tenants
+        return self.json_list(types.TenantList, "tenants", "GET", "/tenants")
 
     def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /tenants/{tenant}/limits: the tenant."""
@@ -130,9 +126,8 @@ class Administration(Transport):
 
     def tenant_webhooks(self, tenant: str) -> Sequence[Mapping[str, Any]]:
         """GET /tenants/{tenant}/webhooks."""
-        answer = self.json(types.WebhookList, "webhooks", "GET", _webhooks_path(tenant))
-        webhooks: Sequence[Mapping[str, Any]] = answer["webhooks"]
-        return webhooks
+        path = _webhooks_path(tenant)
+        return self.json_list(types.WebhookList, "webhooks", "GET", path)
 
     def add_webhook(self, tenant: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """POST /tenants/{tenant}/webhooks: the webhook; only this answer has its secret."""
@@ -177,11 +172,9 @@ class Administration(Transport):
         """POST /models/check: whether a job can run with each model; without names, with each
         offered model."""
         request = {"models": list(names)} if names else {}
-        answer = self.json(
+        return self.json_list(
             types.Checked, "models", "POST", "/models/check", json=request, timeout=CHECK_SECONDS
         )
-        results: Sequence[Mapping[str, Any]] = answer["models"]
-        return results
 
     def ready(self, workers: int) -> bool:
         """Whether the service takes jobs (GET /readyz), and lists this number of workers (GET

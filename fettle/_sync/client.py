@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import httpx
 
 from fettle import types
-from fettle._sync.job import Content, Job, submit
-from fettle._sync.service import Service
+from fettle._sync.job import Job
+from fettle._sync.service import Content, Service
 from fettle.answers import convert
 from fettle.errors import ApiError
 from fettle.problems import TYPES
@@ -82,7 +82,7 @@ class Client:
         files: Mapping[str, Content] | None = None,
         bundle: bytes | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **fields: Unpack[types.JobOptions],
     ) -> Job:
         """Submit a task.
 
@@ -90,9 +90,10 @@ class Client:
         repository. `fields`: further fields of the request, such as `verify`, `repo`, `review`,
         `model` (docs/api.md). Two submissions with the same `idempotency_key` are one job.
         """
-        return submit(
-            self.calls, task, files=files, bundle=bundle, idempotency_key=idempotency_key, **fields
+        receipt = self.calls.submit(
+            {"task": task, **fields}, files, bundle=bundle, once=idempotency_key
         )
+        return self.job(receipt["id"])
 
     def submit_many(
         self, requests: Sequence[types.JobRequest], *, idempotency_key: str | None = None

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from fettle import types
-from fettle._sync.service import Service
+from fettle._sync.service import Content, Service
 from fettle.answers import AnswerSource, convert
-from fettle.errors import JobCancelled, JobFailed, ReviewNeeded, ServiceUnreachable
+from fettle.errors import (
+    ApiError,
+    JobCancelled,
+    JobFailed,
+    ReviewNeeded,
+    ServiceUnreachable,
+)
 from fettle.events import FINAL, ReceivedEvent, StreamedText
 from fettle.notebook import job_html, open_display
 
@@ -23,8 +29,6 @@ AGAIN_SECONDS = 2.0
 """The time until the next look at a job with an open review, or at a service that is away."""
 PATIENCE = 30
 """The failures in a row after which `result` gives up, which takes about a minute."""
-Content = str | bytes | Path
-"""The content of a file: text, bytes, or the path of a file on this machine."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class Job:
         self.id = job_id
         self.last: types.Job | None = None
         """The newest state that this object has read."""
-        self._review: Mapping[str, str] = {}
+        self._review: Mapping[str, str | None] = {}
         """`review_id` and `digest` of the open review that the caller saw."""
 
     @property
@@ -105,7 +109,7 @@ class Job:
         self.last = job
         self._review = {}
         if job.review is not None:
-            self._saw_review(job.review.id, job.review.digest)
+            self._review = {"review_id": job.review.id, "digest": job.review.digest or None}
         return job
 
     def events(self, after: int = 0) -> Generator[types.Event, None]:
@@ -126,7 +130,8 @@ class Job:
                     yield StreamedText.model_validate(heard)
                     continue
                 if heard.kind == "review_opened":
-                    self._saw_review(heard.data["review_id"], heard.data.get("digest") or "")
+                    digest = heard.data.get("digest") or None
+                    self._review = {"review_id": heard.data["review_id"], "digest": digest}
                 content = {"seq": heard.seq, "at": heard.at, "kind": heard.kind, "data": heard.data}
                 yield convert(self._source("/events"), types.EVENTS.validate_python, content)
 
@@ -151,28 +156,29 @@ class Job:
     ) -> Result:
         """Wait for the end of the job. Raises JobFailed, JobCancelled, TimeoutError after `timeout`
         seconds; and with `on_review="raise"` ReviewNeeded if the job waits for a person."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        wait, failures = LONGEST_WAIT_SECONDS, 0
+        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+        failures = 0
         while True:
-            left = float(LONGEST_WAIT_SECONDS) if deadline is None else deadline - time.monotonic()
+            look_start = time.monotonic()
+            seconds = deadline - look_start
             try:
-                job = self.state(wait=max(min(wait, int(left)), 0))
-            except ServiceUnreachable:
+                job = self.state(wait=int(max(0, min(seconds, LONGEST_WAIT_SECONDS))))
+            except (ApiError, ServiceUnreachable) as error:
                 failures += 1
-                if failures > PATIENCE:
+                passes = not isinstance(error, ApiError) or error.retryable
+                if not passes or failures > PATIENCE or seconds <= 0:
                     raise
-                self.calls.sleep(AGAIN_SECONDS)
-                continue
-            if job.status in FINAL:
-                return self._outcome(job)
-            if job.review is not None and on_review == "raise":
-                raise ReviewNeeded(self.id, job.review)
-            if left <= 0:
-                raise TimeoutError(f"the job {self.id} has not ended in {timeout} seconds")
-            # The service does not wait if a review is open.
-            wait, failures = (0 if job.review else LONGEST_WAIT_SECONDS), 0
-            if wait == 0 or left < 1:
-                self.calls.sleep(min(AGAIN_SECONDS, left))
+            else:
+                failures = 0
+                if job.status in FINAL:
+                    return self._outcome(job)
+                if job.review is not None and on_review == "raise":
+                    raise ReviewNeeded(self.id, job.review)
+                if seconds <= 0:
+                    raise TimeoutError(f"the job {self.id} has not ended in {timeout} seconds")
+            # The answer is early if the service is away, or does not wait because of a review.
+            if time.monotonic() - look_start < 1:
+                self.calls.sleep(min(seconds, AGAIN_SECONDS))
 
     def files(self) -> Mapping[str, JobFile]:
         """The files of the workspace, by path."""
@@ -234,11 +240,21 @@ class Job:
         """Begin a new job with the files of this job, with changed fields."""
         return Job(self.calls, (self.calls.fork(self.id, changes))["id"])
 
-    def follow_up(self, task: str, **fields: Any) -> Job:
-        """Submit the next task of this job's conversation; `fields` as in `submit`."""
+    def follow_up(
+        self,
+        task: str,
+        *,
+        files: Mapping[str, Content] | None = None,
+        bundle: bytes | None = None,
+        idempotency_key: str | None = None,
+        **fields: Unpack[types.JobOptions],
+    ) -> Job:
+        """Submit the next task of this job's conversation; the arguments are those of
+        `Client.submit`."""
         job = self.last or self.state()
-        fields["conversation_id"] = job.conversation_id
-        return submit(self.calls, task, **fields)
+        spec = {"task": task, **fields, "conversation_id": job.conversation_id}
+        receipt = self.calls.submit(spec, files, bundle=bundle, once=idempotency_key)
+        return Job(self.calls, receipt["id"])
 
     def _decide(self, action: str, **fields: Any) -> None:
         """Decide the review that the caller saw. The service refuses the decision if another
@@ -252,9 +268,6 @@ class Job:
     def _source(self, part: str = "") -> AnswerSource:
         return self.calls.source("GET", f"/jobs/{self.id}{part}")
 
-    def _saw_review(self, review_id: str, digest: str) -> None:
-        self._review = {"review_id": review_id, **({"digest": digest} if digest else {})}
-
     def _outcome(self, job: types.Job) -> Result:
         result = Result(job, self.files(), self.page)
         if job.status == "failed":
@@ -262,24 +275,3 @@ class Job:
         if job.status == "cancelled":
             raise JobCancelled(self.id, result)
         return result
-
-
-def submit(
-    calls: Service,
-    task: str,
-    *,
-    files: Mapping[str, Content] | None = None,
-    bundle: bytes | None = None,
-    idempotency_key: str | None = None,
-    **fields: Any,
-) -> Job:
-    """See `Client.submit`."""
-    contents = {path: _read(content) for path, content in (files or {}).items()}
-    receipt = calls.submit({"task": task, **fields}, contents, bundle=bundle, once=idempotency_key)
-    return Job(calls, receipt["id"])
-
-
-def _read(content: Content) -> bytes:
-    if isinstance(content, Path):
-        return content.read_bytes()
-    return content.encode() if isinstance(content, str) else content

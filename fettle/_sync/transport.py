@@ -10,8 +10,9 @@ effect: a POST is repeated only if it cancels a job, or has an Idempotency-Key.
 from __future__ import annotations
 
 import os
+import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 from urllib.parse import quote
@@ -99,8 +100,10 @@ class Transport:
         self, method: str, path: str, timeout: httpx.Timeout = TIMEOUT, **request: Any
     ) -> Iterator[httpx.Response]:
         """Send one request; the body of the answer is not read yet. Only the service's own origin
-        gets the key: a path that is a link of an answer may lead elsewhere. Raises
-        httpx.TransportError."""
+        gets the key: a path that is a link of an answer may lead elsewhere. No name in a path may
+        lead to another call. Raises httpx.TransportError."""
+        if not {".", ".."}.isdisjoint(path.partition("?")[0].split("/")):
+            raise FettleError("a name in a path cannot be `.` or `..`", path)
         link = httpx.URL(path)
         url = link if link.is_absolute_url else httpx.URL(self.url + path)
         if origin_of(url) != self._origin:
@@ -126,8 +129,6 @@ class Transport:
                     answer.read()
                 if answer.is_success:
                     return answer
-                if method == "HEAD":  # an answer to HEAD cannot contain the problem
-                    return self.send("GET", path, **request)
                 seconds = _retry_after(answer)
                 error: FettleError = self.refusal(self.source(method, path), answer)
                 passes = answer.status_code in BUSY
@@ -151,9 +152,17 @@ class Transport:
             content[essential]  # raises NotFettle
         return content
 
-    def receipt(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    def json_list(
+        self, model: type[BaseModel], field: str, method: str, path: str, **request: Any
+    ) -> Sequence[Mapping[str, Any]]:
+        """The objects in the field of an answer."""
+        answer = self.json(model, field, method, path, **request)
+        objects: Sequence[Mapping[str, Any]] = answer[field]
+        return objects
+
+    def receipt(self, path: str, **request: Any) -> dict[str, Any]:
         """The answer to a change of a job: {id, kind, status, version, links}."""
-        return self.json(types.JobReceipt, "status", method, path, **request)
+        return self.json(types.JobReceipt, "status", "POST", path, **request)
 
     def void(self, method: str, path: str, status: int) -> None:
         """A call that the service answers with this status and no content."""
@@ -184,6 +193,11 @@ class Transport:
 def without_empty(query: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that have a value."""
     return {name: value for name, value in query.items() if value not in (None, "")}
+
+
+def idempotency(once: str | None = None) -> dict[str, str]:
+    """The header with this Idempotency-Key, by default with a new key."""
+    return {"Idempotency-Key": once or secrets.token_hex(16)}
 
 
 def job_path(job_id: str) -> str:

@@ -16,7 +16,7 @@ from support.servers.tiny_service import Answer, event, job, problem, serving, s
 
 from cli.errors import from_client
 from cli.exit_codes import BAD_USAGE
-from fettle import Service
+from fettle import Job, Service
 from fettle.errors import ApiError, FettleError, NotFettle, ServiceUnreachable
 from settings.base import DEVELOPMENT_KEY
 
@@ -158,10 +158,40 @@ def test_the_key_is_sent_to_no_other_server(tiny, service):
         assert stranger.requests == []
 
 
-def test_a_job_id_cannot_change_the_path(tiny, service):
+def test_no_name_leads_to_another_call(tiny, service):
     with pytest.raises(ApiError):
         service.job("../keys")
-    assert tiny.requests[0].path == "/jobs/..%2Fkeys"
+    assert tiny.requests.pop().path == "/jobs/..%2Fkeys"
+    for call in (
+        lambda: service.job(".."),
+        lambda: service.cancel("."),
+        lambda: service.file("j1", "../../../keys"),
+        lambda: service.artifact("j1", "../x"),
+        lambda: service.text("/jobs/j1/artifacts/..?digest=0"),
+        lambda: list(service.events("..")),
+    ):
+        with pytest.raises(FettleError, match="cannot be"):
+            call()
+    assert tiny.requests == []
+
+
+def test_the_wait_for_a_result_continues_while_the_service_is_busy(tiny, service, slept):
+    busy = problem(503, "Redis cannot be reached", retryable=True)
+    tiny.on("GET /jobs/j1", *[busy] * 6, problem(404, "No such job"))
+    with pytest.raises(ApiError, match="No such job"):
+        Job(service, "j1").result()
+    assert sum(slept) < 30
+
+
+def test_the_wait_for_a_result_ends_in_time_without_a_service(slept):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with (
+        Service(f"http://127.0.0.1:{port}", "k", sleep=slept.append) as service,
+        pytest.raises(ServiceUnreachable),
+    ):
+        Job(service, "j1").result(timeout=0)
+    assert slept == []
 
 
 def test_a_broken_stream_is_resumed_without_duplicate_events(tiny, service):
