@@ -1,4 +1,4 @@
-"""`run`: a task in one call, by the service that is there, else by an embedded service."""
+"""`run`: a task in one call, by a service that runs, else by an embedded service."""
 
 from __future__ import annotations
 
@@ -10,42 +10,54 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Unpack
 
 import httpx
 
+from fettle import types
 from fettle._sync.client import Client
 from fettle._sync.job import Result
+from fettle._sync.service import Content
+from fettle._sync.transport import DEFAULT_URL
 from fettle.errors import FettleError, ServiceUnreachable
 
-USUAL_URL = "http://127.0.0.1:8000"
-"""The address of `fettle up`."""
 LOOK_SECONDS = 1.0
 STOP_SECONDS = 40.0
 """A worker returns its jobs before it ends."""
 
 
-def run(task: str, **fields: Any) -> Result:
-    """Submit a task, and wait for its result; `fields` as in `Client.submit`.
+def run(
+    task: str,
+    *,
+    files: Mapping[str, Content] | None = None,
+    bundle: bytes | None = None,
+    idempotency_key: str | None = None,
+    **fields: Unpack[types.JobOptions],
+) -> Result:
+    """Submit a task, and wait for its result; the arguments are those of `Client.submit`.
 
     The service is at FETTLE_URL, else at the address of `fettle up`. If no service answers there,
     this function starts a temporary service: it needs the distribution `fettle`, later calls use it
     again, and it ends with this program. Its jobs and files end with it, too. Raises JobFailed,
     JobCancelled, ServiceUnreachable.
     """
-    url, key = (None, None) if _is_there() else EMBEDDED.address()
-    with Client(url, key) as client:
-        return client.submit(task, **fields).result()
+    url, key = (None, None) if _is_running() else EMBEDDED.address()
+    # The result reads its files over this client, so the client stays open.
+    client = Client(url, key)
+    job = client.submit(task, files=files, bundle=bundle, idempotency_key=idempotency_key, **fields)
+    return job.result()
 
 
-def _is_there() -> bool:
-    """Whether the environment names a service, or a service answers at the usual address."""
+def _is_running() -> bool:
+    """Whether the environment names a service, or a service answers at the default address."""
     if os.environ.get("FETTLE_URL"):
         return True
     try:
-        return httpx.get(f"{USUAL_URL}/healthz", timeout=LOOK_SECONDS).is_success
+        # A proxy cannot reach the loopback of this machine.
+        return httpx.get(f"{DEFAULT_URL}/healthz", timeout=LOOK_SECONDS, trust_env=False).is_success
     except httpx.TransportError:
         return False
 
@@ -75,14 +87,15 @@ class EmbeddedService:
             if (process := self._process) is None:
                 return
             self._process = None
-            with contextlib.suppress(BrokenPipeError):
+            # Its stdin is closed in any case, so it also ends later without this program.
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.communicate(timeout=STOP_SECONDS)
 
     def _start(self) -> None:
-        program = shutil.which("fettle", path=_places())
+        program = shutil.which("fettle", path=_program_folders())
         if program is None:
             raise ServiceUnreachable(
-                f"no service answers at {USUAL_URL}, and the program `fettle` is not installed",
+                f"no service answers at {DEFAULT_URL}, and the program `fettle` is not installed",
                 remedy="name a service: FETTLE_URL; or install the distribution `fettle`",
             )
         with TemporaryFile() as progress:
@@ -98,17 +111,18 @@ class EmbeddedService:
                 process.communicate()
                 progress.seek(0)
                 raise FettleError(
-                    "the embedded service could not be started", progress.read().decode().strip()
+                    "the embedded service could not be started",
+                    progress.read().decode(errors="replace").strip(),
                 )
         address = json.loads(line)
         self._process, self._address = process, (address["url"], address["api_key"])
-        atexit.register(self.stop)
 
 
-def _places() -> str:
+def _program_folders() -> str:
     """The folders with programs: those of this Python first."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 EMBEDDED = EmbeddedService()
 """The service of this program, which all calls of `run` share."""
+atexit.register(EMBEDDED.stop)

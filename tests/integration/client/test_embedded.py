@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from support.graph.working_model import works
 from support.processes.fettle_command import environment
+from support.servers.tiny_service import Answer, problem, serving
 
 from cli.local import ports
 from fettle import embedded
-from fettle.errors import ServiceUnreachable
+from fettle._sync import transport
+from fettle.errors import ApiError, ServiceUnreachable
 from lab.drills.process_tree import children
 from lab.provider import ProviderServer
 
@@ -21,10 +23,12 @@ pytestmark = pytest.mark.timeout(300)  # a service starts in each test
 USES_IT = """
 import sys
 from fettle import embedded, run
-embedded.USUAL_URL = f"http://127.0.0.1:{sys.argv[1]}"  # no service of this machine
+embedded.DEFAULT_URL = f"http://127.0.0.1:{sys.argv[1]}"  # no service of this machine
 addresses = set()
 for number in range(2):
-    print(run("Print the answer to everything").answer, flush=True)
+    result = run("Print the answer to everything", files={"a.txt": "It prints 42."})
+    assert result.answer == "It prints 42."
+    print(result.files["a.txt"].read_text(), flush=True)
     addresses.add(embedded.EMBEDDED.address())
 print(len(addresses), flush=True)
 if sys.argv[2] == "wait":
@@ -62,8 +66,8 @@ def test_two_calls_share_a_service_that_ends_with_the_program(tmp_path: Path, en
 def wait_gone(folder: Path, processes: list[int]) -> None:
     """Fails if a process or a file of the service is still there after a minute."""
     ends = time.monotonic() + 60
-    while left := [*folder.glob("fettle-*"), *filter(is_alive, processes)]:
-        assert time.monotonic() < ends, left
+    while remaining := [*folder.glob("fettle-*"), *filter(is_alive, processes)]:
+        assert time.monotonic() < ends, remaining
         time.sleep(0.1)
 
 
@@ -71,12 +75,24 @@ def is_alive(process: int) -> bool:
     return Path(f"/proc/{process}/cmdline").exists()
 
 
+def test_a_proxy_does_not_hide_a_service_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FETTLE_URL", raising=False)
+    monkeypatch.setenv("ALL_PROXY", "socks5://proxy.test:1080")
+    with serving() as service:
+        service.on("GET /healthz", Answer(200, {"status": "ok"}))
+        service.on("POST /jobs", problem(422, "The request is not valid"))
+        for module in (embedded, transport):
+            monkeypatch.setattr(module, "DEFAULT_URL", service.url)
+        with pytest.raises(ApiError, match="not valid"):
+            embedded.run("Print the answer to everything")
+
+
 def test_without_the_product_an_error_names_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FETTLE_URL", raising=False)
-    monkeypatch.setattr(embedded, "USUAL_URL", f"http://127.0.0.1:{ports.free(1)[0]}")
-    monkeypatch.setattr(embedded, "_places", lambda: str(tmp_path))
+    monkeypatch.setattr(embedded, "DEFAULT_URL", f"http://127.0.0.1:{ports.free(1)[0]}")
+    monkeypatch.setattr(embedded, "_program_folders", lambda: str(tmp_path))
     with pytest.raises(ServiceUnreachable) as refused:
         embedded.run("Print the answer to everything")
     assert "FETTLE_URL" in refused.value.remedy
