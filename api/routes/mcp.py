@@ -55,7 +55,7 @@ async def _connect(request: Request) -> AsyncIterator[fettle.AsyncClient]:
 
 
 class _McpAnswer(Response):
-    """The SDK's answer to a request whose body was read."""
+    """The SDK's answer to a request. The body of the request was read before."""
 
     def __init__(self, server: Any, body: bytes) -> None:
         super().__init__()

@@ -49,6 +49,12 @@ PAUSE_SECONDS = 2.0
 """The time between two such requests: a busy job has several events a second, and each request
 counts towards the limit of the key."""
 MOST_RESOURCE_BYTES = 4 * 1024 * 1024
+REMEDIES = {
+    401: "set FETTLE_API_KEY (over HTTP: the header X-API-Key) to a key of this service",
+    403: "ask for a key with this scope, or leave the action to a person",
+    404: "list_jobs shows the jobs, get_job the files of a job",
+}
+"""By the status of the API's answer. The error has the remedy for each other status."""
 UNTRUSTED = {"fettle/untrusted": True}
 
 Connect = Callable[[Any], AbstractAsyncContextManager[AsyncClient]]
@@ -115,14 +121,16 @@ class _Tools:
 
     @contextlib.asynccontextmanager
     async def _client(self, request: Any) -> AsyncIterator[AsyncClient]:
-        """A client whose errors are errors of the tool or the resource."""
+        """A client; its errors become errors of the tool or the resource."""
         try:
             async with self._connect(request) as client:
                 yield client
         except FettleError as error:
-            text = ". ".join(filter(None, (error.title, error.detail, _remedy(error))))
+            status = error.status if isinstance(error, ApiError) else 0
+            remedy = REMEDIES.get(status, error.remedy)
+            text = ". ".join(filter(None, (error.title, error.detail, remedy)))
             # The SDK takes an error of a resource for an error of the tool, too.
-            kind = ResourceNotFoundError if _status(error) == 404 else ResourceError
+            kind = ResourceNotFoundError if status == 404 else ResourceError
             raise kind(text) from None
 
     async def hide_decisions(
@@ -164,7 +172,7 @@ class _Tools:
         call makes a new job, which costs money."""
         fields: dict[str, Any] = {
             "files": files,
-            "repo": {"url": repo, "ref": ref} if repo else None,
+            "repo": {"url": repo, "ref": ref} if repo or ref else None,
             "verify": verify,
             "review": review,
             "conversation_id": conversation_id,
@@ -289,7 +297,8 @@ class _Tools:
     async def file(self, ctx: Call, job_id: str, path: str) -> str | bytes:
         """A file of a job's working directory."""
         async with self._client(ctx.request_context.request) as client:
-            size = await client.calls.file_size(job_id, path)
+            listed = await client.calls.files(job_id)
+            size = next((file["size"] for file in listed if file["path"] == path), 0)
             if size > MOST_RESOURCE_BYTES:
                 remedy = f"GET /jobs/{job_id}/files/{quote(path)} of the API downloads it"
                 raise ResourceError(f"{path} has {size} bytes, too many for MCP: {remedy}")
@@ -309,19 +318,3 @@ async def _show(
         return views.as_result(view)
     changes = await client.calls.changes(job["id"])
     return views.as_result(view, list(views.links(job["id"], changes)))
-
-
-def _status(error: FettleError) -> int:
-    return error.status if isinstance(error, ApiError) else 0
-
-
-def _remedy(error: FettleError) -> str:
-    match _status(error):
-        case 401:
-            return "set FETTLE_API_KEY (over HTTP: the header X-API-Key) to a key of this service"
-        case 403:
-            return "ask for a key with this scope, or leave the action to a person"
-        case 404:
-            return "list_jobs shows the jobs, get_job the files of a job"
-        case _:
-            return error.remedy

@@ -1,4 +1,4 @@
-"""The session of docs/mcp.md with the MCP inspector, over stdio and HTTP, runs as it is printed."""
+"""The session of docs/mcp.md with the MCP inspector, over stdio and HTTP, has its output."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ async def hand_over_and_read(client: Client, name: str, url: str) -> None:
     arguments = {"job_id": job["id"], "seconds": 60, "after": 1}
     waited = await client.call_tool("wait_for_job", arguments, progress_callback=hear)
     assert waited.structured_content is not None, waited
-    ended = waited.structured_content
-    assert ended["state"] == "succeeded", ended
-    assert ended["untrusted"]["answer"] == "It is done."
-    assert notified == ended["events"]
+    final_state = waited.structured_content
+    assert final_state["state"] == "succeeded", final_state
+    assert final_state["untrusted"]["answer"] == "It is done."
+    assert notified == final_state["events"]
     assert notified[0] == "The plan is ready: steps: 3."
     assert notified[-2:] == ["The critic approved revision 1.", "The job has ended: succeeded."]
 
@@ -68,10 +68,10 @@ async def hand_over_and_read(client: Client, name: str, url: str) -> None:
     assert "x" * 20_000 in part
     assert "x" * 20_001 not in part
     assert "with offset 20000 for more" in part
-    rest = await client.call_tool(
+    second_part = await client.call_tool(
         "read_file", {"job_id": job["id"], "path": "n.txt", "offset": 20_000}
     )
-    assert f"\n{'x' * 10_000}\n" in text_of(rest)
+    assert f"\n{'x' * 10_000}\n" in text_of(second_part)
     refused = await refusal(client, "read_file", job_id=job["id"], path="n.png")
     assert "read the resource" in refused
     missing = await refusal(client, "read_file", job_id=job["id"], path="m.txt")

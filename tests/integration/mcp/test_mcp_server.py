@@ -115,18 +115,28 @@ async def test_texts_of_jobs_are_bounded_and_marked(front: Front) -> None:
     job_id = await front.patched(patch, is_ended=True, answer=INJECTION + "z" * 3_000)
     async with over_http(URL, app=front.app) as client:
         assert "untrusted data" in (client.instructions or "")
-        shown = await client.call_tool("get_job", {"job_id": job_id})
-        assert shown.structured_content is not None
-        fields = dict(shown.structured_content)
+        result = await client.call_tool("get_job", {"job_id": job_id})
+        assert result.structured_content is not None
+        fields = dict(result.structured_content)
         assert fields.pop("untrusted")["answer"].startswith(INJECTION)
         assert "Ignore" not in str(fields)
-        assert "1038 characters more" in text_of(shown)
+        assert "1038 characters more" in text_of(result)
         part = text_of(await client.call_tool("get_patch", {"job_id": job_id}))
         mark = part.splitlines()[1]
         assert part.endswith(f"{patch.decode()}\n{mark.replace('<', '</')}")
-        whole = (await client.read_resource(f"fettle://jobs/{job_id}/patch")).contents[0]
-        assert whole.text == patch.decode()  # type: ignore[union-attr]
-        assert whole.meta == {"fettle/untrusted": True}
+        resource = (await client.read_resource(f"fettle://jobs/{job_id}/patch")).contents[0]
+        assert resource.text == patch.decode()  # type: ignore[union-attr]
+        assert resource.meta == {"fettle/untrusted": True}
+
+
+async def test_a_file_that_is_too_large_for_a_result_is_refused(front: Front) -> None:
+    parts = [("job", (None, '{"task": "add"}')), ("files", ("big.txt", b"x" * (4 * 1024**2 + 1)))]
+    job_id = (await front.client.post("/jobs", files=parts)).json()["id"]
+    async with over_http(URL, app=front.app) as client:
+        text = await refusal(client, "read_file", job_id=job_id, path="big.txt")
+        assert f"GET /jobs/{job_id}/files/big.txt of the API downloads it" in text
+        other_call = await refusal(client, "read_file", job_id=job_id, path="../../../keys")
+        assert "a name in a path cannot be" in other_call
 
 
 async def test_a_server_that_is_killed_during_a_wait_loses_no_job(
@@ -174,8 +184,8 @@ async def request_arrives(api, path: str, count: int = 1) -> None:
 async def test_a_service_that_is_down_is_an_error_of_the_tool(
     front: Front, redis_url: str, tmp_path: Path
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     async with over_stdio(f"http://127.0.0.1:{port}", tmp_path) as client:
         assert "decide_review" in await tool_names(client)
         text = await refusal(client, "list_jobs")

@@ -78,6 +78,6 @@ def server_pid(program: tuple[str, ...]) -> int:
     """The pid of the server that this process has started by `over_stdio`."""
     children = Path("/proc/self/task").glob("*/children")
     pids = [int(pid) for file in children for pid in file.read_text().split()]
-    found = [pid for pid in pids if program[-1] in Path(f"/proc/{pid}/cmdline").read_text()]
-    assert len(found) == 1, found
-    return found[0]
+    servers = [pid for pid in pids if program[-1] in Path(f"/proc/{pid}/cmdline").read_text()]
+    assert len(servers) == 1, servers
+    return servers[0]
