@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """`make types`: writes `fettle/types.py`, the types of the Python client, from the API's schemas.
 
-Objects in answers become pydantic models, and objects that only requests have become dictionaries
-with types .
+Objects in answers become pydantic models. Objects that only requests have become `TypedDict`s.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ TARGET = Path(__file__).parents[1] / "fettle" / "types.py"
 REF = "#/components/schemas/"
 WIDTH = 100
 SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
-FORMATS = {"date-time": "datetime", "date": "date", "binary": "bytes"}
+FORMATS = {"date-time": "datetime", "date": "date"}
 USD = Usd.__metadata__[0].pattern
 ARGUMENTS = ("task", "files")
 """The fields of a job that `Client.submit` takes in a form of its own."""
@@ -72,7 +71,7 @@ class TypesModule:
         new = {name for root in roots for name in _names(root)}
         while new:
             names |= new
-            new = {name for known in new for name in _names(self._schemas[known])} - names
+            new = {part for name in new for part in _names(self._schemas[name])} - names
         return names
 
     def _with_parts(self, name: str, written: set[str]) -> Iterator[str]:
@@ -123,8 +122,8 @@ class TypesModule:
         arguments = {field: fields.pop(field) for field in ARGUMENTS}
         text = "The fields of a job that are optional, as arguments of `Client.submit`."
         options = self._dictionary(OPTIONS, {"properties": fields, "description": text})
-        whole = self._dictionary(name, {**schema, "properties": arguments}, base=OPTIONS)
-        return f"{options}\n{whole}"
+        request = self._dictionary(name, {**schema, "properties": arguments}, base=OPTIONS)
+        return f"{options}\n{request}"
 
     def _type_of(self, schema: Schema, *, of_request: bool = False) -> str:
         match schema:
@@ -173,14 +172,14 @@ def _rest_of_line(field: str, kind: str, schema: Schema, *, required: bool) -> s
     default = schema.get("default")
     or_none = "" if required or default is not None or kind.endswith("None") else " | None"
     value = [] if required else [repr(default)]
-    named = [f"alias={field!r}"] if iskeyword(field) else []
+    keywords = [f"alias={field!r}"] if iskeyword(field) else []
     if kind == "Decimal" and default is not None:
         value = [f"Decimal({default})"]
     elif isinstance(default, dict) and kind.isidentifier():
         value = []
-        named.append(f"default_factory=lambda: {kind}.model_validate({default!r})")
-    if named:
-        return f"{or_none} = Field({', '.join([*value, *named])})"
+        keywords.append(f"default_factory=lambda: {kind}.model_validate({default!r})")
+    if keywords:
+        return f"{or_none} = Field({', '.join([*value, *keywords])})"
     return f"{or_none} = {value[0]}" if value else ""
 
 

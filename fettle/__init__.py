@@ -5,7 +5,7 @@ It is a distribution of its own, `fettle-client`, and needs only the address of 
 | module | holds |
 |---|---|
 | `_async` | the client: `AsyncClient`, `AsyncJob`, and `AsyncService` with a method for each call |
-| `_sync` | the same as `Client`, `Job`, `Service`: `deploy/client_code.py` derives it |
+| `_sync` | `Client`, `Job` and `Service`, which `deploy/client_code.py` derives from `_async` |
 | `answers`, `events` | JSON objects of answers, compared with `types` |
 | `embedded` | `run`: a task in one call, by a temporary service if there is no other |
 | `notebook` | the state of a job as HTML |

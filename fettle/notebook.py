@@ -11,13 +11,13 @@ from fettle import types
 from fettle.errors import FettleError
 
 SHOWN_CHARACTERS = 2_000
-"""Of the end of an output."""
+"""The most characters of an output; they are its end."""
 MARKS = {"done": "&#10003;", "begun": "&#9656;"}
-"""Of a step of the plan; other steps have not begun."""
+"""The marks of a plan's steps by their state. A step that has not begun has no mark."""
 
 
-def open_display(shown: Any) -> Any:
-    """Show an object in the notebook. The answer has `update(object)`. Raises FettleError."""
+def open_display(content: Any) -> Any:
+    """Show an object in the notebook. The display has `update(object)`. Raises FettleError."""
     try:
         display = import_module("IPython.display").display
     except ImportError:
@@ -25,7 +25,7 @@ def open_display(shown: Any) -> Any:
             "there is no notebook here: IPython is not installed",
             remedy="call watch in a notebook, or read the events of the job",
         ) from None
-    return display(shown, display_id=True)
+    return display(content, display_id=True)
 
 
 def job_html(job: types.Job | None, job_id: str, page: str, paths: Iterable[str] = ()) -> str:
@@ -70,8 +70,7 @@ def _run(run: types.Run) -> str:
 
 
 def _cost(spend: types.Spend) -> str:
-    known = f"${spend.known_usd:f}"
-    return escape(known if spend.cost_usd is not None else f"at least {known}")
+    return f"{'at least ' if spend.cost_usd is None else ''}${spend.known_usd:f}"
 
 
 def _line(label: str, text: str) -> str:

@@ -48,13 +48,13 @@ def test_events_fields_and_words_of_a_newer_service_are_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "place"),
+    ("kind", "data", "field"),
     [
         ("run_finished", {**RUN, "exit_code": "no"}, "exit_code"),
         ("run_finished", {**RUN, "end": 7}, "end"),
         ("planned", {"source": "caller", "note": ""}, "steps"),
     ],
 )
-def test_values_of_wrong_types_are_refused(kind: str, data: dict[str, Any], place: str) -> None:
-    with pytest.raises(ValidationError, match=place):
+def test_values_of_wrong_types_are_refused(kind: str, data: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValidationError, match=field):
         event(kind, data)

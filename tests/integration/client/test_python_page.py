@@ -1,4 +1,4 @@
-"""The programs of docs/python.md, the README and docs/examples run as they are written there."""
+"""The programs of docs/python.md, the README and docs/examples run without a change."""
 
 from __future__ import annotations
 

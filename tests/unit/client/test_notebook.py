@@ -23,8 +23,8 @@ def a_job(**fields: Any) -> types.Job:
     plan = {"steps": ["Write.", "Run."], "source": "model", "note": None, "at": AT}
     missing = dict.fromkeys(("critique", "verification", "reason", "result"))
     progress = types.Plan.model_validate({**plan, "progress": ["done", "begun"], "times": None})
-    known = {"id": "j1", "status": "awaiting_review", "spec": spec, "cost": cost, "runs": []}
-    return types.Job.model_construct(**{**missing, **known, "plan": progress, **fields})
+    fields_read = {"id": "j1", "status": "awaiting_review", "spec": spec, "cost": cost, "runs": []}
+    return types.Job.model_construct(**{**missing, **fields_read, "plan": progress, **fields})
 
 
 def test_it_shows_the_state_and_escapes_all_texts() -> None:
@@ -43,8 +43,8 @@ def test_a_job_that_was_not_read_shows_its_page() -> None:
 
 
 def test_watch_updates_one_display_until_the_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
-    display = SimpleNamespace(update=lambda job: shown.append(job._repr_html_()))
+    pages: list[str] = []
+    display = SimpleNamespace(update=lambda job: pages.append(job._repr_html_()))
     interactive = SimpleNamespace(display=lambda _job, *, display_id: display)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=interactive))
     monkeypatch.setitem(sys.modules, "IPython.display", interactive)
@@ -61,7 +61,7 @@ def test_watch_updates_one_display_until_the_job_ends(monkeypatch: pytest.Monkey
         monkeypatch.setattr(job, "state", read)
         monkeypatch.setattr(job, "events", lambda: events)
         job.watch()
-    assert ["<b>running</b>" in shown[0], "<b>succeeded</b>" in shown[-1]] == [True, True]
+    assert ["<b>running</b>" in pages[0], "<b>succeeded</b>" in pages[-1]] == [True, True]
 
 
 def test_without_a_notebook_an_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
