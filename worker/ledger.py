@@ -28,8 +28,8 @@ from jobs.transitions.messages import ADDED
 from worker.store import Patience
 
 FRESH_SECONDS = 0.02
-"""An accepted write, or a read of the record, proves that the attempt has its lease. The proof
-holds for this time."""
+"""An accepted write proves that the attempt has its lease, and a read of the record shows how many
+messages there are. Both hold for this time."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,9 +1,9 @@
 """The messages of persons, as models read them.
 
 A model call reads the messages that its conversation lacks, immediately before its request, and its
-reply names them. The journal has both in one entry, whose key does not depend on the messages. So a
-crash neither loses nor repeats a message, and a finished call is never made again because a message
-has arrived since.
+reply names them. The journal has both in one entry. The key of the entry does not depend on the
+messages. So a crash neither loses nor repeats a message, and a finished call is never made again
+because a message has arrived since.
 
 See ADR 103.
 """
@@ -38,24 +38,23 @@ async def unread_messages(
     return await ports.messages.after(max(map(message_number, conversation), default=0))
 
 
-def as_request(messages: Sequence[UserMessage]) -> list[HumanMessage]:
-    """The messages as a model reads them."""
-    return [_as_request(message.number, message.by, message.text) for message in messages]
+def as_request(message: UserMessage) -> HumanMessage:
+    """The message as a model reads it."""
+    text = render("message", by=message.by, text=message.text)
+    return HumanMessage(text, response_metadata={MESSAGE: message.number})
 
 
-def note_messages(reply: AIMessage, read: Sequence[UserMessage], *, has_unread: bool) -> None:
-    """Put into the metadata of a reply which messages its call read, and whether it leaves some
-    unread."""
+def note_messages(reply: AIMessage, read: Sequence[UserMessage]) -> None:
+    """Put the messages that the call of a reply read into the metadata of the reply."""
     if read:
         fields = [[message.number, message.by, message.text] for message in read]
         reply.response_metadata = {**reply.response_metadata, _READ: fields}
-    if has_unread:
-        reply.response_metadata = {**reply.response_metadata, _UNREAD: True}
 
 
 def messages_read(reply: AIMessage) -> list[HumanMessage]:
     """The messages that the call of a reply read. They belong before the reply."""
-    return [_as_request(*fields) for fields in reply.response_metadata.get(_READ, ())]
+    fields_of_each = reply.response_metadata.get(_READ, ())
+    return [as_request(UserMessage(*fields)) for fields in fields_of_each]
 
 
 def with_earlier_messages(reply: AIMessage, earlier: AIMessage) -> AIMessage:
@@ -65,10 +64,9 @@ def with_earlier_messages(reply: AIMessage, earlier: AIMessage) -> AIMessage:
     return reply.model_copy(update={"response_metadata": metadata})
 
 
-def with_unread(reply: AIMessage) -> AIMessage:
-    """`reply`, with the mark of `has_unread`."""
-    metadata = {**reply.response_metadata, _UNREAD: True}
-    return reply.model_copy(update={"response_metadata": metadata})
+def mark_unread(reply: AIMessage) -> None:
+    """Mark a reply for `has_unread`."""
+    reply.response_metadata = {**reply.response_metadata, _UNREAD: True}
 
 
 def has_unread(reply: BaseMessage) -> bool:
@@ -80,8 +78,3 @@ def turn_of(reply: AIMessage) -> list[BaseMessage]:
     """The messages that the call of a reply read, and the reply without them."""
     metadata = {name: value for name, value in reply.response_metadata.items() if name != _READ}
     return [*messages_read(reply), reply.model_copy(update={"response_metadata": metadata})]
-
-
-def _as_request(number: int, by: str, text: str) -> HumanMessage:
-    mark = {MESSAGE: number}
-    return HumanMessage(render("message", by=by, text=text), response_metadata=mark)

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from agents.attempt import Ports
 from agents.calls.call_key import digest, message_values
 from agents.calls.journal import finished_call, journaled
-from agents.calls.messages import as_request, note_messages, unread_messages
+from agents.calls.messages import as_request, mark_unread, note_messages, unread_messages
 from agents.calls.serializer import make_serializable
 from agents.context.overflow import Draft, Messages, Shares, ask_within_context
 from agents.models.build import CallableModel
@@ -26,7 +26,6 @@ from agents.models.replies.ending import notable_finish
 from agents.models.replies.fields import ANSWERED_BY
 from agents.models.role_models import FallbackReply, ask_first_available
 from agents.ports import CallKey, Charge, Event, Finished, Role
-from agents.ports.messages import UserMessage
 from agents.ports.spending import LostReply, Usage
 from agents.recordings.dump import dump_turn, record_turn
 from agents.spending.budget import BudgetGuard
@@ -69,8 +68,6 @@ class ModelCall:
 
     def with_messages(self, added: Sequence[BaseMessage]) -> ModelCall:
         """The call with further messages at its end."""
-        if not added:
-            return self
         messages, recorded = [*self.messages, *added], self.recorded_messages
         return replace(
             self,
@@ -104,7 +101,7 @@ async def _make_call(
     derived_events: Callable[[AIMessage], Sequence[Event]],
 ) -> tuple[AIMessage, Finished]:
     read = await unread_messages(ports, call.role, call.messages)
-    call = call.with_messages(as_request(read))
+    call = call.with_messages([as_request(message) for message in read])
     started = time.monotonic()
     chain = _ModelChain(ports, call, send)
     reply = await chain.ask()
@@ -122,18 +119,15 @@ async def _make_call(
     except BaseException:  # the reply is paid for, also if it cannot be recorded
         await ports.journal.paid(charge)
         raise
-    note_messages(message, read, has_unread=bool(unread))
+    note_messages(message, read)
+    if unread:
+        mark_unread(message)
     data = {**_event_data(charge, seconds), **reply.skipped_data(), **recorded}
-    called = Event(call.key, "model_called", data)
-    events = (*_read_events(call, read), called, *derived_events(message))
+    events = [Event(call.key, "model_called", data), *derived_events(message)]
+    if numbers := [message.number for message in read]:
+        reading = {"messages": numbers, "role": call.role}
+        events.insert(0, Event(call.key, "messages_read", reading))
     return message, finished_call(message, events=events, charge=charge)
-
-
-def _read_events(call: ModelCall, read: Sequence[UserMessage]) -> Sequence[Event]:
-    if not read:
-        return ()
-    data = {"messages": [message.number for message in read], "role": call.role}
-    return (Event(call.key, "messages_read", data),)
 
 
 class _ModelChain:

@@ -47,8 +47,7 @@ async def ask_critic(
     """
     ports, at = runtime.context, call_key(runtime.execution_info)
     tools, remaining_calls = schemas_of(critic_tools(ports)), ports.bounds.critic_calls
-    conversation = list(messages)
-    reply_count = 0
+    conversation, reply_count = list(messages), 0
     while True:
         offered = tools if remaining_calls > 0 else []
         answer = await ask_role(
@@ -62,22 +61,21 @@ async def ask_critic(
             replies=reply_count,
         )
         conversation += messages_read(answer.message)
-        if answer.value is not None or not calls_of(answer.message, offered):
-            if not await _has_message_against(answer.value, state, ports, conversation):
-                return answer
+        if answer.value is None and calls_of(answer.message, offered):
+            reply = with_all_calls(answer.message)
+            conversation.append(reply)
+            for index, call in enumerate(reply.tool_calls):
+                key = for_call(at, reply_count, TOOL_CALL_OFFSET + index)
+                if remaining_calls > 0:
+                    tool_message = await call_tool(call, reply, state, ports, key)
+                else:
+                    tool_message = ToolMessage(NO_CALLS_LEFT, tool_call_id=call["id"])
+                conversation.append(tool_message)
+                remaining_calls -= 1
+        elif await _has_message_against(answer.value, state, ports, conversation):
             conversation.append(past_reply(answer.reply_text, answer.message))
-            reply_count += 1
-            continue
-        reply = with_all_calls(answer.message)
-        conversation.append(reply)
-        for index, call in enumerate(reply.tool_calls):
-            key = for_call(at, reply_count, TOOL_CALL_OFFSET + index)
-            if remaining_calls > 0:
-                tool_message = await call_tool(call, reply, state, ports, key)
-            else:
-                tool_message = ToolMessage(NO_CALLS_LEFT, tool_call_id=call["id"])
-            conversation.append(tool_message)
-            remaining_calls -= 1
+        else:
+            return answer
         reply_count += 1
         if runtime.drain_requested:
             raise GraphDrained(runtime.drain_reason or "shutdown")

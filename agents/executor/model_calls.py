@@ -6,7 +6,7 @@ that the model has viewed, and gives the tool calls of each reply unique ids.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -27,10 +27,10 @@ from agents.attempt import Ports
 from agents.calls.call_key import for_call
 from agents.calls.messages import (
     has_unread,
+    mark_unread,
     messages_read,
     turn_of,
     with_earlier_messages,
-    with_unread,
 )
 from agents.calls.model_call import ModelCall, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
@@ -75,35 +75,26 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         at this call.
         """
         ports = request.runtime.context
-        if any(not offered(name, ports) for name in _tool_names(request)):
-            tools = [tool for tool in request.tools if offered(_tool_name(tool), ports)]
-            request = request.override(tools=tools)
+        tools = [tool for tool in request.tools if offered(_tool_name(tool), ports)]
         if ports.tool_servers is not None:
-            more = [tool.for_model() for tool in ports.tool_servers.tools.values()]
-            request = request.override(tools=[*request.tools, *more])
+            tools += [tool.for_model() for tool in ports.tool_servers.tools.values()]
+        request = request.override(tools=tools)
         request = request.override(system_message=SystemMessage(_system_prompt(request, ports)))
         result: list[BaseMessage] = []
-        while True:
-            turn = await _make_turn(request, handler)
+        while (closing := _closing_message(request, ports)) is None:
+            reply = await _complete_reply(request, handler)
+            if await _needs_verification(request, reply, ports):
+                reply = await _ask_to_verify(request, handler, reply)
+            turn = turn_of(with_all_calls(reply))
             result += turn
             if not has_unread(turn[-1]):
                 return ModelResponse(result)
             state = {**request.state, "messages": [*request.state["messages"], *turn]}
-            messages = cast("list[AnyMessage]", [*request.messages, *turn])
-            if _closing_message(messages, state, ports) is not None:
-                return ModelResponse(result)  # a closing text would replace the answer
-            request = request.override(state=cast("AgentState[Any]", state), messages=messages)
-
-
-async def _make_turn(request: ModelRequest[Ports], handler: CallHandler) -> list[BaseMessage]:
-    """The messages of persons that a call read and its reply, or the closing text of the pass."""
-    ports, state = request.runtime.context, cast("dict[str, Any]", request.state)
-    if (closing := _closing_message(request.messages, state, ports)) is not None:
-        return [closing]
-    reply = await _complete_reply(request, handler)
-    if await _needs_verification(reply, state, ports):
-        reply = await _ask_to_verify(request, handler, reply)
-    return turn_of(with_all_calls(reply))
+            request = request.override(
+                state=cast("AgentState[Any]", state),
+                messages=cast("list[AnyMessage]", [*request.messages, *turn]),
+            )
+        return ModelResponse(result or [closing])  # a closing text would replace the answer
 
 
 def _system_prompt(request: ModelRequest[Ports], ports: Ports) -> str:
@@ -128,15 +119,14 @@ def _tool_name(tool: BaseTool | dict[str, Any]) -> str:
     return str(tool["function"]["name"]) if isinstance(tool, dict) else tool.name
 
 
-def _closing_message(
-    messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports
-) -> AIMessage | None:
+def _closing_message(request: ModelRequest[Ports], ports: Ports) -> AIMessage | None:
     """The last message of a pass that has to end; None if the pass continues.
 
     A pass ends at the bound on replies, after a run if the job allows no repair or a person reviews
     each run, and if repairs or calls repeat themselves.
     """
-    if replies(messages) >= ports.bounds.steps:
+    state = cast("dict[str, Any]", request.state)
+    if replies(request.messages) >= ports.bounds.steps:
         return AIMessage(render("executor/bound", steps=ports.bounds.steps))
     if has_run(state["messages"]):
         if not ports.bounds.allow_repair:
@@ -147,9 +137,10 @@ def _closing_message(
     return AIMessage(render("executor/stuck", why=reason)) if reason else None
 
 
-async def _needs_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:
+async def _needs_verification(request: ModelRequest[Ports], reply: AIMessage, ports: Ports) -> bool:
     """Whether the reply would end a pass that made source files and declared no verification. A
     model is asked for a verification only once."""
+    state = cast("dict[str, Any]", request.state)
     if reply.tool_calls or reply.invalid_tool_calls or not state["request"].ask_to_verify:
         return False
     messages = this_pass(state["messages"])
@@ -177,7 +168,9 @@ async def _ask_to_verify(
     except (BudgetExhausted, ReplyUnusable):
         return answer
     if not reply.tool_calls and not reply.invalid_tool_calls:
-        return with_unread(answer) if messages_read(reply) or has_unread(reply) else answer
+        if messages_read(reply) or has_unread(reply):
+            mark_unread(answer)
+        return answer
     reply.response_metadata = {**reply.response_metadata, _ASKED_TO_VERIFY: True}
     return with_earlier_messages(reply, answer)
 

@@ -119,10 +119,10 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> PlanResult:
     job, ports = state["job"], runtime.context
     parallel = job.get("parallel", False)
     if job["steps"]:
-        own_waves = Waves(reason="it is not known which of your own steps are independent")
+        users_waves = Waves(reason="it is not known which of your own steps are independent")
         if after := job.get("steps_after"):
-            own_waves = _choose_waves(after, ports.bounds)
-        return PlanResult(list(job["steps"]), "caller", waves=own_waves if parallel else None)
+            users_waves = _choose_waves(after, ports.bounds)
+        return PlanResult(list(job["steps"]), "caller", waves=users_waves if parallel else None)
     if not ports.bounds.use_planner:
         no_waves = Waves(reason="the plan is the default one")
         return PlanResult(list(DEFAULT_PLAN), "default", waves=no_waves if parallel else None)
@@ -146,7 +146,7 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> PlanResult:
 
 
 def _choose_waves(after: Sequence[Sequence[int] | None], bounds: Bounds) -> Waves:
-    """The waves of a plan, whose step n needs the steps `after[n - 1]`."""
+    """The waves of a plan. Its step n needs the steps `after[n - 1]`."""
     if bounds.pause_each_run:
         return Waves(reason="a person is asked after every run")
     if not bounds.allow_repair:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
 from support.graph import parallel_job
 from support.graph.graphs import (
     PLAN,
@@ -213,6 +215,31 @@ async def test_an_approval_counts_only_if_the_critic_knows_all_messages(tmp_path
     verdicts = [data["verdict"] for data in journey.event_data("critiqued")]
     assert verdicts == ["revise", "approve"]
     assert readers(journey) == [("critic", [1]), ("executor", [1]), ("critic", [1])]
+
+
+async def test_a_critic_with_an_unread_message_looks_for_a_stopping_worker(tmp_path: Path) -> None:
+    turns = [
+        *BEGIN,
+        *SECOND_PASS[:2],
+        {**verdict("Print two", "approve"), "after": 1},
+    ]
+    journey, control = planned(tmp_path, turns, {(5, 1): "Print two numbers."}), RunControl()
+
+    class Draining(MemoryJournal):
+        """Requests a drain when the critic's first reply is recorded."""
+
+        async def record(self, key: str, finished: Finished) -> None:
+            await super().record(key, finished)
+            if any(event.data.get("role") == "critic" for event in finished.events):
+                control.request_drain()
+
+    journey.ports = journey.with_ports(journal=Draining(journey.record))
+    with pytest.raises(GraphDrained):
+        await journey.begin(JOB, control)
+    assert readers(journey) == []
+    await journey.go_on()
+    assert readers(journey) == [("critic", [1])]
+    assert (await journey.outcome()).approved
 
 
 async def test_an_approval_of_the_last_revision_counts(tmp_path: Path) -> None:
