@@ -141,7 +141,7 @@ class Ports:
     pages: Pages | None = None
     """Used by the tool `fetch`. None if the operator does not allow it."""
     tool_servers: ToolServers | None = None
-    """The operator's MCP servers; None if there are none."""
+    """The operator's MCP servers. None: the operator has configured no servers."""
     repository: RepositoryFacts | None = None
     """The facts of the job's repository; None if it has no repository."""
     checks: Checks | None = None

@@ -75,7 +75,7 @@ class ToolParts:
     bodies: Sequence[Body]
     pages: Pages | None
     """None: the tool `fetch` does not exist."""
-    servers: McpServers | None
+    servers: McpServers
 
 
 @dataclass(frozen=True, slots=True)

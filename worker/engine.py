@@ -159,7 +159,7 @@ class Engine:
                 **readiness.facts(),
                 **fleet.facts(),
                 "model_servers": context.models.pool.facts(),
-                "tool_servers": servers.facts() if servers else {},
+                "tool_servers": servers.facts(),
             },
             drain=_stop_this_process,
             accepted=self._health.record_heartbeat,
@@ -178,7 +178,7 @@ class Engine:
             stop_cancelled(store, slots),
             answer_forever(store, context),
             context.models.pool.learn_contexts_forever(),
-            *([servers.list_forever()] if servers else []),
+            servers.list_forever(),
             audit.run_forever(store),
             self._run_periodic_work(fleet, store, operations, leases, context),
         )

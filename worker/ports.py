@@ -62,8 +62,7 @@ class PortsBuilder:
         sandboxes = context.runs.sandboxes
         environment = await sandboxes.environment(spec.image)
         await self._emit_missing(workspace)
-        if (servers := context.tools.servers) is not None:
-            await servers.wait()
+        await context.tools.servers.wait()
         setup = await self._install(workspace)
         models = models_of(context.models.pool, spec, context.models.chains)
         record_check = RecordCheck(context.store, self.writer)
@@ -90,7 +89,7 @@ class PortsBuilder:
                 review=spec.review,
             ),
             pages=context.tools.pages,
-            tool_servers=servers,
+            tool_servers=context.tools.servers,
             checks=await self._checks(),
             redaction=context.files.recordings.of(record),
             merge_texts=context.files.repositories.merge_texts,

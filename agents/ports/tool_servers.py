@@ -28,7 +28,7 @@ class ServerTool:
 
 
 class ToolServers(Protocol):
-    """The servers of the settings. A server that has not answered yet offers no tools."""
+    """The servers of the settings. A server that has not listed its tools yet offers none."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -37,10 +37,10 @@ class ToolServers(Protocol):
 
     @property
     def tools(self) -> Mapping[str, ServerTool]:
-        """The tools of the servers that have answered, by name, in the order of the settings."""
+        """The tools that the servers have listed, by name, in the order of the settings."""
         ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The result of a call, as the server sent it: untrusted. Raises `ToolRefused` if there is
-        no result, and SandboxUnavailable."""
+        """The result of a call, as the server sent it: untrusted. Raises ToolRefused if the server
+        sends no result, and SandboxUnavailable."""
         ...

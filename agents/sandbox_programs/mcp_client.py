@@ -46,7 +46,7 @@ class Server:
             return result
         error = message.get("error")
         reason = error.get("message") if isinstance(error, dict) else "an answer without a result"
-        raise Fault(f"refused {method}: {str(reason)[:500]}")
+        raise Fault(f"refused {method}: {reason}")
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message."""
@@ -55,7 +55,7 @@ class Server:
             self._stdin.write(line.encode(errors="replace") + b"\n")
             self._stdin.flush()
         except OSError:
-            raise self._ended() from None
+            raise self._end_fault() from None
 
     def _answer(self, message: dict[str, Any]) -> None:
         """Answer a request of the server: only a ping has a result."""
@@ -69,7 +69,7 @@ class Server:
         while True:
             line = self._stdout.readline(self._most_bytes)
             if not line:
-                raise self._ended()
+                raise self._end_fault()
             if len(line) == self._most_bytes:
                 raise Fault(f"sent more than {self._most_bytes} bytes")
             try:
@@ -79,7 +79,7 @@ class Server:
             if isinstance(message, dict):
                 return message
 
-    def _ended(self) -> Fault:
+    def _end_fault(self) -> Fault:
         return Fault(f"ended before it answered (exit code {self._process.wait()})")
 
 

@@ -48,13 +48,13 @@ async def _texts(tool: str, result: Mapping[str, Any], ports: Ports) -> AsyncIte
         if not isinstance(part, Mapping):
             continue
         resource = part.get("resource")
-        place = resource if isinstance(resource, Mapping) else part
-        if isinstance(text := place.get("text"), str):
+        fields = resource if isinstance(resource, Mapping) else part
+        if isinstance(text := fields.get("text"), str):
             yield text
         elif part.get("type") == "image":
             yield await _keep_image(tool, part, ports)
         else:
-            name = f"{part.get('type')} {place.get('uri') or place.get('mimeType') or ''}"
+            name = f"{part.get('type')} {fields.get('uri') or fields.get('mimeType') or ''}"
             yield f"(not shown: {one_line(name, NAME_SHOWN)})"
     if not content and structured is not None:
         yield json.dumps(structured, ensure_ascii=False)

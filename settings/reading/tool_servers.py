@@ -61,25 +61,27 @@ class ToolServer(BaseModel):
             raise ValueError("a folder goes with a command, not with a url")
         if self.url is None and self.token_file is not None:
             raise ValueError("a token_file goes with a url, not with a command")
-        if longest := next((n for n in self.tool_names if len(n) > MOST_NAME_CHARACTERS), None):
+        longest = max(self.tools_by_name, key=len)
+        if len(longest) > MOST_NAME_CHARACTERS:
             raise ValueError(
                 f"the name {longest} of a tool has more than {MOST_NAME_CHARACTERS} characters, "
                 "which providers of models refuse: shorten the name of the server"
             )
-        if len(set(self.tool_names)) < len(self.tools):
+        if len(self.tools_by_name) < len(self.tools):
             raise ValueError("two of its tools have one name for models: leave one of them out")
         return self
 
     @property
-    def tool_names(self) -> list[str]:
-        """The names of `tools` for models, which every provider accepts."""
-        return [f"{self.name}{SEPARATOR}{_OTHER_CHARACTERS.sub('_', tool)}" for tool in self.tools]
+    def tools_by_name(self) -> dict[str, str]:
+        """`tools`, by names that every provider of models accepts."""
+        prefix = f"{self.name}{SEPARATOR}"
+        return {f"{prefix}{_OTHER_CHARACTERS.sub('_', tool)}": tool for tool in self.tools}
 
     def __str__(self) -> str:
         """The server for `fettle config`: without arguments and parts of addresses, which may be
         secret."""
-        place = self.command[0] if self.url is None else urlsplit(self.url).hostname
-        return f"{self.name} ({place}: {', '.join(self.tools)})"
+        target = self.command[0] if self.url is None else urlsplit(self.url).hostname
+        return f"{self.name} ({target}: {', '.join(self.tools)})"
 
 
 def _parse_servers(value: Any) -> Any:

@@ -7,6 +7,8 @@ call that does not fit the rest of the schema gets the server's error.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +17,22 @@ from agents.models.replies.arguments import compact
 
 MOST_PARTS = 500
 """References are replaced by their targets, so a short schema could become very long."""
+MOST_CHARACTERS = 16_000
+"""The schema is a part of each request."""
 _TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""The names of arguments that Anthropic accepts."""
 
 
 def portable(schema: Any) -> dict[str, Any]:
-    """The schema of an object with the arguments. Raises ValueError if it has too many parts."""
+    """The schema of an object with the arguments. Optional arguments with a name that some
+    providers refuse are left out. Raises ValueError with a predicate."""
     written = compact(_Writer(schema).write(schema, frozenset()))
     fields = {name: written[name] for name in ("properties", "required") if name in written}
-    return {"type": "object", "properties": {}, **fields}
+    arguments = {"type": "object", "properties": {}, **fields}
+    if len(json.dumps(arguments)) > MOST_CHARACTERS:
+        raise ValueError(f"has more than {MOST_CHARACTERS} characters")
+    return arguments
 
 
 @dataclass(slots=True)
@@ -44,16 +54,24 @@ class _Writer:
             fields |= self.write(option, followed)
         fields |= _plain_fields(schema)
         if isinstance(properties := schema.get("properties"), Mapping):
+            listed = _listed(schema.get("required"))
+            required = [name for name in properties if name in listed]
+            if odd := [name for name in required if not _NAME.fullmatch(name)]:
+                reason = "some providers of models refuse this name"
+                raise ValueError(f"requires the argument {odd[0]!r}: {reason}")
             fields["properties"] = {
-                name: self.write(part, followed) for name, part in properties.items()
+                name: self.write(part, followed)
+                for name, part in properties.items()
+                if _NAME.fullmatch(name)
             }
-            required = _listed(schema.get("required"))
-            if required := [name for name in properties if name in required]:
+            if required:
                 fields["required"] = required
         if "items" in schema or fields.get("type") == "array":
             fields["items"] = self.write(schema.get("items"), followed)
-        if options := _listed(schema.get("anyOf")) or _listed(schema.get("oneOf")):
-            fields["anyOf"] = [self.write(option, followed) for option in options]
+        listed = _listed(schema.get("anyOf")) or _listed(schema.get("oneOf"))
+        options = [self.write(option, followed) for option in listed]
+        if any(option != {"type": "null"} for option in options):
+            fields["anyOf"] = options
         return fields
 
 
@@ -66,13 +84,14 @@ def _plain_fields(schema: Mapping[str, Any]) -> dict[str, Any]:
     if types := [name for name in _listed(types) or [types] if name in _TYPES]:
         fields["type"] = types[0] if len(types) == 1 else types
     names = _listed(schema.get("enum"))
-    if names and all(isinstance(name, str) for name in names):  # Gemini has no enums of numbers
+    # Gemini accepts neither numbers nor empty texts
+    if names and all(name and isinstance(name, str) for name in names):
         fields |= {"type": "string", "enum": names}
     return fields
 
 
 def _target(root: Any, reference: str) -> Any:
-    """The part that a reference names; None if there is none, or if it is in another document."""
+    """The part that a reference names; None if the document does not have this part."""
     for name in reference.removeprefix("#/").split("/"):
         root = root.get(name) if isinstance(root, Mapping) else None
     return root

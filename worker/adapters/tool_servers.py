@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,8 +32,8 @@ LIST_SECONDS = 10.0
 AGAIN_SECONDS = 60.0
 """The time until a server that did not list its tools is asked again."""
 DESCRIPTION_CHARACTERS = 1_000
-SCHEMA_CHARACTERS = 16_000
-REASON_CHARACTERS = 500
+REASON_CHARACTERS = 1_000
+STDERR_CHARACTERS = 500
 LEVELS = 50
 """The depth of an answer: a client of a model writes schemas by recursion."""
 
@@ -60,8 +60,8 @@ class SandboxedServer:
     limits: Limits
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The files of its working directory."""
-    programs: Collection[str] = ()
-    """The names of the files that can be executed."""
+    executable: Mapping[str, bool] = field(default_factory=dict)
+    """Whether each of the files can be executed."""
 
     async def exchange(
         self, method: str, params: Mapping[str, Any], seconds: float
@@ -78,7 +78,7 @@ class SandboxedServer:
             (*ARGV, "-c", source("mcp_client")),
             files=self.files,
             stdin=json.dumps(order).encode(),
-            executable={name: name in self.programs for name in self.files},
+            executable=self.executable,
             collect=False,
         )
         limits = replace(
@@ -99,7 +99,7 @@ class SandboxedServer:
         if isinstance(answer.get("result"), dict):
             return answer["result"]  # type: ignore[no-any-return]
         reason = answer.get("fault") or f"gave no answer ({result.end.value})"
-        errors = one_line(result.stderr.text[-REASON_CHARACTERS:], REASON_CHARACTERS)
+        errors = one_line(result.stderr.text[-STDERR_CHARACTERS:], STDERR_CHARACTERS)
         raise ToolRefused(f"{reason}: {errors}" if errors else reason)
 
 
@@ -108,32 +108,45 @@ class McpServers:
 
     def __init__(self, servers: Sequence[tuple[ToolServer, Exchange]]) -> None:
         self._servers = servers
-        self._tools: dict[str, dict[str, ServerTool]] = {}
-        self._faults = {server.name: "has not answered yet" for server, _ in servers}
+        self._routes = {
+            name: (server, exchange, tool)
+            for server, exchange in servers
+            for name, tool in server.tools_by_name.items()
+        }
+        self._tools: dict[str, Mapping[str, ServerTool]] = {}
+        """The tools of each server that has listed them, by name."""
+        self._faults: dict[str, str | None] = {
+            server.name: "has not answered yet" for server, _ in servers
+        }
         self._tried = asyncio.Event()
+        if not servers:
+            self._tried.set()
 
     @property
     def names(self) -> Sequence[str]:
         """See ToolServers."""
-        return [name for server, _ in self._servers for name in server.tool_names]
+        return list(self._routes)
 
     @property
     def tools(self) -> Mapping[str, ServerTool]:
         """See ToolServers."""
-        by_server = (self._tools.get(server.name, {}) for server, _ in self._servers)
-        return {name: tool for tools in by_server for name, tool in tools.items()}
+        return {
+            name: tool
+            for server, _ in self._servers
+            for name, tool in self._tools.get(server.name, {}).items()
+        }
 
     def facts(self) -> Mapping[str, str | None]:
         """The fault of each server; None: it has listed all tools that the settings allow."""
-        return {server.name: self._faults.get(server.name) for server, _ in self._servers}
+        return dict(self._faults)
 
     async def wait(self) -> None:
         """Return when each server was asked for its tools once."""
         await self._tried.wait()
 
     async def list_forever(self) -> None:
-        """Ask each server for its tools, until all have listed them. A list stays the same as long
-        as the process."""
+        """Ask each server for its tools, until all have listed them. Later changes of a list do not
+        count."""
         while unlisted := [row for row in self._servers if row[0].name not in self._tools]:
             await asyncio.gather(*(self._list(*row) for row in unlisted))
             self._tried.set()
@@ -141,31 +154,25 @@ class McpServers:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """See ToolServers."""
-        for server, exchange in self._servers:
-            for tool_name, tool in zip(server.tool_names, server.tools, strict=True):
-                if tool_name == name:
-                    params = {"name": tool, "arguments": arguments}
-                    return await _exchange(server, exchange, "tools/call", params, server.seconds)
-        raise ToolRefused(f"there is no tool {name}")
+        if name not in self._routes:
+            raise ToolRefused(f"there is no tool {name}")
+        server, exchange, tool = self._routes[name]
+        params = {"name": tool, "arguments": arguments}
+        return await _exchange(server, exchange, "tools/call", params, server.seconds)
 
     async def _list(self, server: ToolServer, exchange: Exchange) -> None:
         seconds = min(LIST_SECONDS, server.seconds)
         try:
             result = await _exchange(server, exchange, "tools/list", {}, seconds)
-            tools, faults = _read_tools(server, result)
+            self._tools[server.name], fault = _read_tools(server, result)
+        except (ToolRefused, SandboxUnavailable) as error:
+            fault = str(error)
         except Exception as error:  # noqa: BLE001 - the list of a server may be of any form
-            expected = isinstance(error, ToolRefused | SandboxUnavailable)
-            fault = str(error) if expected else f"its list of tools cannot be read: {error!r}"
-            fault = bounded(fault, REASON_CHARACTERS)
-        else:
-            self._tools[server.name] = tools
-            fault = "; ".join(faults)
-        if fault and fault != self._faults.get(server.name):
+            reason = bounded(repr(error), REASON_CHARACTERS)
+            fault = f"its list of tools cannot be read: {reason}"
+        if fault and fault != self._faults[server.name]:
             log.warning("tools of a server are left out", server=server.name, why=fault)
-        if fault:
-            self._faults[server.name] = fault
-        else:
-            self._faults.pop(server.name, None)
+        self._faults[server.name] = fault or None
 
 
 async def _exchange(
@@ -179,7 +186,8 @@ async def _exchange(
     try:
         result = await exchange.exchange(method, params, seconds)
     except ToolRefused as error:
-        raise ToolRefused(f"the server {server.name} {error}") from None
+        reason = fix_surrogates(bounded(str(error), REASON_CHARACTERS))
+        raise ToolRefused(f"the server {server.name} {reason}") from None
     level: list[Any] = [result]
     for _ in range(LEVELS):
         level = [item for value in level for item in _items(value)]
@@ -196,12 +204,12 @@ def _items(value: Any) -> Iterable[Any]:
 
 def _read_tools(
     server: ToolServer, result: Mapping[str, Any]
-) -> tuple[dict[str, ServerTool], list[str]]:
-    """The allowed tools of a list, and the faults of the others."""
+) -> tuple[Mapping[str, ServerTool], str]:
+    """The allowed tools of a list by name, and the faults of the others."""
     rows = {row["name"]: row for row in result["tools"]}
     tools: dict[str, ServerTool] = {}
     faults = []
-    for name, tool in zip(server.tool_names, server.tools, strict=True):
+    for name, tool in server.tools_by_name.items():
         if tool not in rows:
             offered = bounded(", ".join(map(str, rows)), REASON_CHARACTERS)
             faults.append(f"the server has no tool {tool!r}; it has: {offered or 'none'}")
@@ -211,20 +219,13 @@ def _read_tools(
         except ValueError as error:
             faults.append(f"the schema of {tool!r} {error}")
             continue
-        if len(json.dumps(schema)) > SCHEMA_CHARACTERS:
-            faults.append(f"the schema of {tool!r} has more than {SCHEMA_CHARACTERS} characters")
-            continue
         description = bounded(str(rows[tool].get("description") or tool), DESCRIPTION_CHARACTERS)
         tools[name] = ServerTool(name, description, schema)
-    return tools, faults
+    return tools, "; ".join(faults)
 
 
-def open_servers(
-    servers: Sequence[ToolServer], sandbox: Sandbox, limits: Limits
-) -> McpServers | None:
-    """The servers of the settings; None if there are none. Raises ToolUnfit."""
-    if not servers:
-        return None
+def open_servers(servers: Sequence[ToolServer], sandbox: Sandbox, limits: Limits) -> McpServers:
+    """The servers of the settings. Raises ToolUnfit."""
     return McpServers([(server, _open_server(server, sandbox, limits)) for server in servers])
 
 
@@ -243,8 +244,8 @@ def _open_server(server: ToolServer, sandbox: Sandbox, limits: Limits) -> Exchan
                 f"{limits.workspace_bytes} bytes are sent to a sandbox: name a smaller folder"
             )
         files = {name: path.read_bytes() for name, path in paths.items()}
-        programs = frozenset(name for name, path in paths.items() if os.access(path, os.X_OK))
-        return SandboxedServer(server.command, sandbox, limits, files, programs)
+        executable = {name: os.access(path, os.X_OK) for name, path in paths.items()}
+        return SandboxedServer(server.command, sandbox, limits, files, executable)
     except OSError as error:
         raise ToolUnfit(
             f"FETTLE_MCP_SERVERS: {server.name}: {error.filename} cannot be read "

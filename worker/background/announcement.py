@@ -64,7 +64,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "call_tokens": settings.least_reply_tokens + REQUEST_TOKENS,
         "tools": [
             *(body.__name__ for body in tools(settings)),
-            *(name for server in settings.mcp_servers for name in server.tool_names),
+            *(name for server in settings.mcp_servers for name in server.tools_by_name),
         ],
         "dropped_variables": library_variables(),
         "shared_settings": _shared_settings(settings),

@@ -81,22 +81,19 @@ class _Session:
     headers: dict[str, str] = field(default_factory=dict)
     ids: count[int] = field(default_factory=lambda: count(1))
 
-    async def run(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def run(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": CLIENT}
         version = str((await self._request("initialize", hello)).get("protocolVersion"))
         is_version = re.fullmatch(r"[0-9A-Za-z.-]{1,40}", version)
         self.headers["MCP-Protocol-Version"] = version if is_version else PROTOCOL
         await self._post({"method": "notifications/initialized"})
         page = result = await self._request(method, params)
-        if method != "tools/list":
-            return result
-        tools = [*result["tools"]]
         for _ in range(MOST_PAGES):
-            if not (cursor := page.get("nextCursor")):
+            if method != "tools/list" or not (cursor := page.get("nextCursor")):
                 break
             page = await self._request(method, {"cursor": cursor})
-            tools += page["tools"]
-        return {**result, "tools": tools}
+            result["tools"] += page["tools"]
+        return result
 
     async def end(self) -> None:
         """End the session at the server, if it has begun."""
@@ -105,7 +102,7 @@ class _Session:
             with contextlib.suppress(ToolRefused, TransportError):
                 await self._send("DELETE", None, None)
 
-    async def _request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The result of a request. Raises ToolRefused and TransportError."""
         number = next(self.ids)
         message = await self._post({"id": number, "method": method, "params": params}, number)
@@ -115,7 +112,7 @@ class _Session:
             return result
         error = message.get("error")
         reason = error.get("message") if isinstance(error, dict) else "an answer without a result"
-        raise ToolRefused(f"refused {method}: {str(reason)[:500]}")
+        raise ToolRefused(f"refused {method}: {reason}")
 
     async def _post(
         self, message: Mapping[str, Any], number: int | None = None

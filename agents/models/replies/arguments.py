@@ -66,16 +66,8 @@ def unwrapped(arguments: dict[str, Any]) -> dict[str, Any]:
 def as_meant(arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """The arguments of a tool in the types of its `schema`, as far as their meaning is clear.
 
-    A null for an argument that is not required is left out, so that the default applies. The
-    arguments stay unchanged if the schema, which may be a server's, is not valid.
+    A null for an argument that is not required is left out, so that the default applies.
     """
-    try:
-        return _as_meant(arguments, schema)
-    except (AttributeError, TypeError, RecursionError):
-        return arguments
-
-
-def _as_meant(arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
     properties = schema.get("properties") or {}
     if len(arguments) == 1:  # the arguments themselves, under a name that the tool does not have
         ((name, value),) = arguments.items()

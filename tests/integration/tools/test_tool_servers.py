@@ -66,7 +66,6 @@ async def listed(sandbox: LocalSandbox, **servers: Mapping[str, Any]) -> AsyncIt
     """The servers of the setting, which were asked for their tools."""
     settings = ToolSettings(mcp_servers=json.dumps(servers, default=list))  # type: ignore[arg-type]
     opened = open_servers(settings.mcp_servers, sandbox, DEFAULT_LIMITS)
-    assert opened is not None
     listing = asyncio.create_task(opened.list_forever())
     await opened.wait()
     yield opened
@@ -297,6 +296,8 @@ async def test_odd_answers_end_no_job(
         f'{{"structuredContent": {"9" * 9_000}}}': "did not answer tools/call",
         '{"tools": 5}': "(an empty answer)",
         r'{"content": [{"type": "text", "text": "\ud800"}]}': "\ufffd",
+        r'null, "error": {"message": "\ud800"}': "refused tools/call: \ufffd",
+        f'null, "error": {{"message": "{"x" * 9_000}"}}': "xxx ...",
     }
     for number, (answer, words) in enumerate(answers.items()):
         hello = r'{"protocolVersion": "\ud800\n"}'
@@ -305,6 +306,7 @@ async def test_odd_answers_end_no_job(
                 (folder := tmp_path / str(number)).mkdir()
                 used = await used_by(servers, folder, sandbox, call("docs__search"))
         assert words in used.texts[0]
+        assert len(used.texts[0]) < 1_200
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.models.replies.arguments import Schema, as_meant, as_object, compact
+from agents.models.replies.arguments import as_meant, as_object, compact
 from agents.models.replies.ending import MALFORMED
 from agents.nodes.planner import ParallelPlan
 from agents.tools.registry import TOOLS, build_tools
@@ -149,19 +149,3 @@ def test_no_tool_offers_null() -> None:
     for tool in build_tools(TOOLS):
         assert "null" not in str(tool.tool_call_schema.model_json_schema()), tool.name
     assert "null" not in str(compact(ParallelPlan.model_json_schema()))
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"properties": {"text": True}},
-        {"properties": {"text": {"anyOf": [True]}}},
-        {"properties": {"text": {"type": 5}}},
-        {"properties": {"text": {"type": "string"}}, "required": True},
-        {"properties": []},
-    ],
-    ids=str,
-)
-def test_arguments_for_an_invalid_schema_stay_unchanged(schema: Schema) -> None:
-    arguments = {"text": [1], "other": None}
-    assert as_meant(arguments, schema) == arguments

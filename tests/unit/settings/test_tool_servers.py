@@ -23,8 +23,8 @@ def test_servers_are_a_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ToolSettings().mcp_servers == ()
     monkeypatch.setenv(NAME, json.dumps({"docs": LOCAL, "tickets": HTTP}))
     docs, tickets = ToolSettings().mcp_servers
-    assert (docs.tool_names, docs.seconds) == (["docs__search", "docs__a_b_c"], 30)
-    assert (tickets.tool_names, tickets.seconds) == (["tickets__get"], 5)
+    assert (list(docs.tools_by_name), docs.seconds) == (["docs__search", "docs__a_b_c"], 30)
+    assert (list(tickets.tools_by_name), tickets.seconds) == (["tickets__get"], 5)
     (shown,) = (row.value for row in trace(ToolSettings) if row.name == "mcp_servers")
     assert shown == "docs (python: search, a.b/c), tickets (mcp.example.com: get)"
 
@@ -36,7 +36,7 @@ def test_a_file_has_a_table_for_each_server(
     path.write_text('[mcp_servers.docs]\ncommand = ["python", "-m", "docs"]\ntools = ["search"]\n')
     monkeypatch.setenv("FETTLE_CONFIG", str(path))
     (docs,) = ToolSettings().mcp_servers
-    assert docs.tool_names == ["docs__search"]
+    assert docs.tools_by_name == {"docs__search": "search"}
     monkeypatch.setenv(NAME, carried_settings()[NAME])
     assert ToolSettings().mcp_servers == (docs,)
 
