@@ -19,12 +19,12 @@ import sys
 from fettle import Client
 
 url, key, path, model = sys.argv[1:]
-with Client(url, key) as client, open(path, "a+") as seen:
+with Client(url, key) as client, open(path, "a+") as log:
     job = client.submit("Write twice.", model=model, labels=["client"], idempotency_key="once")
-    seen.seek(0)
-    numbers = [int(line) for line in seen]
+    log.seek(0)
+    numbers = [int(line) for line in log]
     for event in job.events(after=numbers[-1] if numbers else 0):
-        print(event.seq, file=seen, flush=True)
+        print(event.seq, file=log, flush=True)
 """
 KILLED_AFTER = (1, 3, 6)
 """The numbers of events after which the client is killed."""
@@ -43,16 +43,16 @@ def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 async def test_a_killed_client_misses_no_event_and_submits_no_second_job(
     scene: Scene, tmp_path: Path
 ) -> None:
-    seen = tmp_path / "seen.txt"
-    seen.touch()
+    log = tmp_path / "log.txt"
+    log.touch()
     scene.work["moves"] = Work(TWICE, seconds=1)
     scene.deployment.worker()
     await scene.deployment.ready(seconds=120)
     with front(scene.deployment) as api:
-        command = [sys.executable, "-c", PROGRAM, api.url, DEVELOPMENT_KEY, str(seen), "groq:moves"]
+        command = [sys.executable, "-c", PROGRAM, api.url, DEVELOPMENT_KEY, str(log), "groq:moves"]
 
         def numbers() -> list[int]:
-            return [int(line) for line in seen.read_text().splitlines()]
+            return [int(line) for line in log.read_text().splitlines()]
 
         for count in KILLED_AFTER:
             with running(command):

@@ -1,4 +1,4 @@
-"""Messages to a job whose worker is killed, or which is cancelled at the same time."""
+"""Messages to a job while its worker is killed, or while it is cancelled."""
 
 from __future__ import annotations
 

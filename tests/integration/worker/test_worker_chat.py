@@ -88,7 +88,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         yield Desk(api, model, home, env)
 
 
-def seen(chat: Running) -> str:
+def screen_text(chat: Running) -> str:
     """The end of the output without the terminal's control sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\n\s*(?=\n)", "", chat.text)[-2_000:]
 
@@ -117,8 +117,8 @@ def wait_until(chat: Running, condition: Callable[[], bool], expected: str) -> N
     """Read the screen until the condition holds."""
     deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < deadline, f"{expected!r} never came:\n{seen(chat)}"
-        assert chat._read(0.5), f"ended without {expected!r}:\n{seen(chat)}"
+        assert time.monotonic() < deadline, f"{expected!r} never came:\n{screen_text(chat)}"
+        assert chat._read(0.5), f"ended without {expected!r}:\n{screen_text(chat)}"
 
 
 def leave(chat: Running, keys: str) -> None:
@@ -159,9 +159,9 @@ def test_a_task_and_its_follow_up_are_shown_and_applied(desk: Desk) -> None:
     history = desk.folder / ".local/state/fettle/chat_history"
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert "Now 8 and 9." in history.read_text()
-    shown = fettle("conversations", thread["id"], cwd=desk.folder, env=desk.env).stdout
-    assert "task: Now 8 and 9.\n" in shown
-    assert ANSWER.strip() in shown
+    output = fettle("conversations", thread["id"], cwd=desk.folder, env=desk.env).stdout
+    assert "task: Now 8 and 9.\n" in output
+    assert ANSWER.strip() in output
     listed = fettle("conversations", "--text", "Multiply", cwd=desk.folder, env=desk.env).stdout
     assert thread["id"] in listed
 
