@@ -11,7 +11,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from redis.asyncio import Redis
 
@@ -71,29 +70,12 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True)
 class _Matches:
-    """The result of a search for a page."""
+    """The jobs of a page: see `JobPage`."""
 
-    total: int
-    """The number of matches so far."""
     ids: Sequence[str]
-    """The jobs of the page."""
-    is_exact: bool
-    """Whether the search has visited all jobs."""
-    has_more: bool
-    """Whether it has seen a match after the page."""
-    stop: Cursor
-    """The last job that it has visited. It counts the jobs up to the end of the page."""
-
-    def next_cursor(self, records: Sequence[JobRecord]) -> Cursor | None:
-        """The position after the page. If a search stopped before it had filled the page, the next
-        page continues the search."""
-        if self.has_more:
-            return _cursor_after(records, self.stop.count)
-        return None if self.is_exact else self.stop
-
-
-def _cursor_after(records: Sequence[JobRecord], count: int) -> Cursor | None:
-    return Cursor(records[-1].created_at, records[-1].id, count) if records else None
+    total: int
+    next: Cursor | None
+    is_exact: bool = True
 
 
 class Listing(Clock):
@@ -153,76 +135,45 @@ class Listing(Clock):
         `values`: a `label`, a `person`, a `model`, the name of a `repository`, the id of a
         `conversation` or of a `batch`; None: any. `conversations=""`: the first jobs of
         conversations."""
-        waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
-        statuses = waits | ({status} if status is not None else set())
-        listings = [keys.listing(tenant, "status", name, kind=kind) for name in sorted(statuses)]
-        listings += (
+        conditions = [("status", status), *values.items(), ("override", "" if override else None)]
+        if waits_for is not None:
+            conditions.append(("status", Status.AWAITING_REVIEW))
+        listings = dict.fromkeys(
             keys.listing(tenant, field, value, kind=kind)
-            for field, value in values.items()
+            for field, value in conditions
             if value is not None
         )
-        if override:
-            listings.append(keys.listing(tenant, "override", kind=kind))
         groups = [[name] for name in listings or [keys.listing(tenant, kind=kind)]]
         if text:
             word_sets = await self._job_sets(tenant, words_of_search(text))
             if word_sets is None:
                 return JobPage((), 0)
             groups += word_sets
-        is_listing = len(groups) == 1 and waits_for is None and period == ALWAYS
-        if is_listing and cursor is None:
-            total, ids = await self._slice(
-                groups[0][0], limit, offset, oldest_first=bool(oldest_first)
-            )
-            page = await self._load_page(ids, total)
-            return replace(
-                page,
-                next=_cursor_after(page.records, offset + limit)
-                if total > offset + limit
-                else None,
-            )
+        newest_first = not oldest_first
         if waits_for is not None and oldest_first is None:
-            entries, total, exact = await self.inbox(
+            entries, total, is_exact = await self.inbox(
                 tenant, waits_for, order, assignee, groups, period
             )
-            return replace(
-                await self._inbox_page(entries, total, limit, offset, order, cursor), is_exact=exact
-            )
+            matches = _inbox_page(entries, limit, offset, order, cursor)
+            return await self._load_page(replace(matches, total=total, is_exact=is_exact))
+        is_listing = len(groups) == 1 and waits_for is None and period == ALWAYS
+        if is_listing and cursor is None:
+            matches = await self._slice(groups[0][0], limit, offset, newest_first=newest_first)
+            return await self._load_page(matches)
         sets = await self._sets_of_search(tenant, groups, waits_for or ())
         matches = await self._search(
             period,
             sets,
             limit,
             offset,
-            oldest_first=bool(oldest_first),
-            after=cursor,
+            newest_first=newest_first,
+            cursor=cursor,
             counts=not is_listing,
         )
         if is_listing:
             total = await await_redis(self.redis.zcard(groups[0][0]))
             matches = replace(matches, total=total, is_exact=True)
-        page = await self._load_page(matches.ids, matches.total)
-        return replace(page, is_exact=matches.is_exact, next=matches.next_cursor(page.records))
-
-    async def _inbox_page(
-        self,
-        entries: Sequence[WaitingReview],
-        total: int,
-        limit: int,
-        offset: int,
-        order: Order,
-        cursor: Cursor | None,
-    ) -> JobPage:
-        """A page of an inbox. The time in its cursors is that of the review."""
-        if cursor is not None:
-            position = order.position(WaitingReview(cursor.id, cursor.at))
-            offset = bisect_right(entries, position, key=order.position)
-        end = offset + limit
-        page = await self._load_page([entry.job_id for entry in entries[offset:end]], total)
-        if end >= len(entries):
-            return page
-        last = entries[end - 1]
-        return replace(page, next=Cursor(last.opened_at, last.job_id, end))
+        return await self._load_page(matches)
 
     async def inbox(
         self,
@@ -238,7 +189,7 @@ class Listing(Clock):
         tasks that wait."""
         groups = groups or [[keys.listing(tenant, "status", Status.AWAITING_REVIEW)]]
         sets = await self._sets_of_search(tenant, groups, waits_for)
-        matches = await self._search(period, sets, MAX_INBOX, 0, oldest_first=True)
+        matches = await self._search(period, sets, MAX_INBOX, 0, newest_first=False)
         total, ids = matches.total, matches.ids
         stored = await await_redis(self.redis.hmget(keys.reviews(tenant), ids)) if ids else ()
         entries = sorted(map(WaitingReview.read, ids, stored), key=order.position)
@@ -288,20 +239,20 @@ class Listing(Clock):
         limit: int,
         offset: int,
         *,
-        oldest_first: bool,
-        after: Cursor | None = None,
+        newest_first: bool,
+        cursor: Cursor | None = None,
         counts: bool = True,
     ) -> _Matches:
-        """Search for a page. `counts`: also count the jobs that follow it."""
-        order = "oldest" if oldest_first else "newest"
-        ends = (period.start, period.end) if oldest_first else (period.end, period.start)
+        """Search for a page. `counts`: also count the jobs that follow it. If the search ends at
+        its bound, the next page continues the search."""
+        order = "newest" if newest_first else "oldest"
+        ends = (period.end, period.start) if newest_first else (period.start, period.end)
         score, end = ("" if at is None else at for at in ends)
+        last_id, count = "", 0
+        if cursor is not None:
+            score, last_id, count = cursor.at, cursor.id, cursor.count
         enough = offset + limit + 1  # one match after the page shows that there are more
-        lookups, total, page = 0, 0, list[str]()
-        last_id, before = "", offset
-        if after is not None:
-            score, last_id, before = after.at, after.id, after.count
-        is_last = False
+        lookups, total, page, is_last = 0, 0, list[tuple[str, int]](), False
         while not is_last and lookups < self._bounds.lookups:
             counting = counts and lookups < self._bounds.counting_lookups
             max_matches = self._bounds.lookups if counting else enough - total
@@ -309,31 +260,28 @@ class Listing(Clock):
                 break
             max_lookups = min(LOOKUPS_PER_CALL, self._bounds.lookups - lookups)
             args = [order, score, last_id, end, max_matches, max_lookups, *sets]
-            used, score, last_id, is_last_call, ids = await self._find_in_turn(args)
-            is_last = bool(is_last_call)
+            used, score, last_id, is_last, jobs = await self._find_in_turn(args)
             lookups += used
-            part = ids[max(offset - total, 0) : max(offset + limit - total, 0)]
-            page += [job_id.decode() for job_id in part]
-            total += len(ids)
-        end = before + len(page)
-        return _Matches(
-            total=before - offset + total,
-            ids=page,
-            is_exact=is_last,
-            has_more=total > offset + limit,
-            stop=Cursor(int(score or 0), last_id, end),
-        )
+            page += jobs[max(offset - total, 0) : max(offset + limit - total, 0)]
+            total += len(jobs)
+        following = None
+        if page and total >= enough:
+            last_id, score = page[-1]
+        if total >= enough or not is_last:
+            following = Cursor(int(score), last_id, count + min(total, offset + limit))
+        return _Matches([job_id for job_id, _ in page], count + total, following, is_last)
 
     async def _find_in_turn(
         self, args: Sequence[str | int]
-    ) -> tuple[int, str, str, int, list[bytes]]:
+    ) -> tuple[int, int, str, bool, list[tuple[str, int]]]:
         """Call lua/find.lua once. The searches of a process take turns, and pause as long as each
         call took. So another command of Redis waits for at most one call."""
         async with self._turn:
             started_at = time.perf_counter()
-            answer = await await_redis(self._find(args=args))
+            lookups, score, last_id, is_last, jobs = await await_redis(self._find(args=args))
             await asyncio.sleep(time.perf_counter() - started_at)
-        return cast("tuple[int, str, str, int, list[bytes]]", answer)
+        matches = [(job_id.decode(), int(at)) for job_id, at in jobs]
+        return lookups, int(score), last_id.decode(), bool(is_last), matches
 
     async def _job_sets(self, tenant: str, words: Sequence[str]) -> list[list[str]] | None:
         """The sets of jobs with each word; None if no job has one of the words."""
@@ -344,22 +292,25 @@ class Listing(Clock):
         return groups if groups and all(groups) else None
 
     async def _slice(
-        self, listing: str, limit: int, offset: int, *, oldest_first: bool
-    ) -> tuple[int, list[str]]:
+        self, listing: str, limit: int, offset: int, *, newest_first: bool
+    ) -> _Matches:
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.zcard(listing)
             # by rank and not by score: Redis walks to an offset by score step by step
             last = offset + max(limit, 1) - 1  # -1 is the last element
-            pipe.zrange(listing, offset, last, desc=not oldest_first)
-            total, ids = await await_redis(pipe.execute())
-        return total, [job_id.decode() for job_id in ids[:limit]]
+            pipe.zrange(listing, offset, last, desc=newest_first, withscores=True)
+            total, rows = await await_redis(pipe.execute())
+        page = [(job_id.decode(), int(at)) for job_id, at in rows[:limit]]
+        end = offset + limit
+        following = Cursor(page[-1][1], page[-1][0], end) if page and total > end else None
+        return _Matches([job_id for job_id, _ in page], total, following)
 
     async def newest_repositories(self, tenant: str, limit: int) -> list[str]:
         """The URLs of the repositories of a tenant's newest `limit` tasks, each once. Only the
         specs of these tasks are read."""
-        _, ids = await self._slice(keys.listing(tenant), limit, 0, oldest_first=False)
+        newest = await self._slice(keys.listing(tenant), limit, 0, newest_first=True)
         async with self.redis.pipeline(transaction=False) as pipe:
-            for job_id in ids:
+            for job_id in newest.ids:
                 pipe.hget(JobKeys(job_id).record, "spec")
             specs = [json.loads(spec) for spec in await await_redis(pipe.execute()) if spec]
         urls = (spec["repo"].get("url") for spec in specs if spec.get("repo"))
@@ -421,15 +372,34 @@ class Listing(Clock):
         stored = await await_redis(self.redis.hgetall(keys.COUNTS))
         return {name.decode(): int(count) for name, count in stored.items()}
 
-    async def _load_page(self, ids: Sequence[str], total: int) -> JobPage:
-        """The jobs with these ids, and their charges."""
+    async def _load_page(self, matches: _Matches) -> JobPage:
+        """The jobs of a page that still exist, and their charges."""
         async with self.redis.pipeline(transaction=False) as pipe:
-            for job_id in ids:
+            for job_id in matches.ids:
                 pipe.hgetall(JobKeys(job_id).record)
                 pipe.hgetall(JobKeys(job_id).charges)
             hashes = await await_redis(pipe.execute())
         records = [read_record(decode_hash(fields)) for fields in hashes[::2] if fields]
         charges = {
-            job_id: read_charges(fields) for job_id, fields in zip(ids, hashes[1::2], strict=True)
+            job_id: read_charges(fields)
+            for job_id, fields in zip(matches.ids, hashes[1::2], strict=True)
         }
-        return JobPage(records, total, charges)
+        return JobPage(records, matches.total, charges, matches.is_exact, matches.next)
+
+
+def _inbox_page(
+    entries: Sequence[WaitingReview],
+    limit: int,
+    offset: int,
+    order: Order,
+    cursor: Cursor | None,
+) -> _Matches:
+    """A page of an inbox. The time in its cursors is that of the review."""
+    if cursor is not None:
+        position = order.position(WaitingReview(cursor.id, cursor.at))
+        offset = bisect_right(entries, position, key=order.position)
+    end = offset + limit
+    page, following = entries[offset:end], None
+    if page and end < len(entries):
+        following = Cursor(page[-1].opened_at, page[-1].job_id, end)
+    return _Matches([entry.job_id for entry in page], len(entries), following)

@@ -15,7 +15,8 @@
 -- The score of all sets is the creation of a job. The script walks through the smallest group, and looks up
 -- its jobs in the other groups, smaller groups first.
 --
--- Returns {lookups, score and id of the last job that it visited, 1 if there are no further jobs else 0, {id...}}.
+-- Returns {lookups, score and id of the last job that it visited, 1 if there are no further jobs else 0,
+-- {{id, score}...}}.
 local newest, limit, max_lookups = ARGV[1] ~= 'oldest', tonumber(ARGV[5]), tonumber(ARGV[6])
 local end_score = tonumber(ARGV[4])
 local at = 6
@@ -134,7 +135,7 @@ while more and lookups < max_lookups and #matches < limit do
       from, more = jobs[i - 1], true
       break
     end
-    matches[#matches + 1] = job[1]
+    matches[#matches + 1] = {job[1], string.format('%.0f', job[2])}
   end
 end
 local score, id = '0', ''

@@ -8,6 +8,8 @@ import itertools
 import pytest
 from support.pages.api_front import settings_for, started
 
+from jobs.redis.keys import JobKeys
+from jobs.store import Cursor
 from jobs.store.listing import Listing, SearchBounds
 
 REJECT = {"action": "reject", "feedback": "no"}
@@ -90,17 +92,31 @@ async def test_an_inbox_and_its_decisions_have_cursors(front):
 
 
 async def test_a_cursor_continues_a_search_that_has_reached_its_bound(front):
-    for number in range(40):
-        await front.submit(labels=["rare"] if number == 0 else ["common"])
+    for number in range(40):  # one job has the label and the word
+        await front.submit(
+            "add" if number < 20 else "sort", labels=["x"] * (number in (0, *range(20, 40)))
+        )
     listing = Listing(front.services.store.redis, SearchBounds(lookups=8, counting_lookups=0))
     cursor, ids, calls = None, [], 0
     while calls == 0 or cursor is not None:
         page = await listing.page(
-            "default", limit=5, offset=0, label="rare", text="add", cursor=cursor
+            "default", limit=5, offset=0, label="x", text="add", cursor=cursor
         )
         ids += [record.id for record in page.records]
-        cursor, calls = page.next, calls + 1
-    assert len(ids) == 1
+        cursor, calls = page.next and Cursor.parse(str(page.next)), calls + 1
+    assert (len(ids), calls > 1) == (1, True)
+
+
+@pytest.mark.parametrize("filters", [{}, {"label": "x", "person": "development"}])
+async def test_a_page_of_removed_jobs_has_a_next_page(front, filters):
+    ids = [await front.submit(labels=["x"]) for _ in range(4)]
+    store = front.services.store
+    for job_id in ids[2:]:  # as if it were removed between the two reads of a page
+        await store.redis.delete(JobKeys(job_id).record)
+    page = await store.page("default", limit=2, offset=0, **filters)
+    assert (page.records, page.next.count) == ([], 2)
+    page = await store.page("default", limit=2, offset=0, cursor=page.next, **filters)
+    assert ([record.id for record in page.records], page.next) == (ids[1::-1], None)
 
 
 @pytest.mark.parametrize("path", ["/jobs", "/conversations", "/decisions"])
