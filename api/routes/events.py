@@ -17,6 +17,7 @@ from api.http.event_stream import (
     stream_response,
     with_tokens,
 )
+from api.http.long_poll import MAX_WAIT_SECONDS, hold
 from api.openapi import responses
 from api.schemas import patterns
 from api.schemas.event import EventList
@@ -69,7 +70,12 @@ async def events(
         Query(alias="format", description="json: the events so far, like `Accept`"),
     ] = "stream",
     wait: Annotated[
-        int, Query(ge=0, le=60, description="of a list: seconds to wait for an event above `after`")
+        int,
+        Query(
+            ge=0,
+            le=MAX_WAIT_SECONDS,
+            description="of a list: seconds to wait for an event above `after`",
+        ),
     ] = 0,
     tokens: Annotated[
         bool,
@@ -94,8 +100,8 @@ async def events(
     if form == "json" or "application/json" in request.headers.get("accept", ""):
         events = await services.store.events(job_id, start)
         if wait and not events and not loaded.record.status.final:
-            with services.streams.slot(caller.id):
-                events = await next_events(services, job_id, start, wait)
+            arrival = partial(next_events, services, job_id, start, wait)
+            events = await hold(request, services, caller, arrival) or ()
         return _event_list(events)
     if loaded.record.status.final and not await services.store.events(job_id, start, limit=1):
         return Response(status_code=204)  # an EventSource does not connect again after it

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import structlog
@@ -25,7 +26,7 @@ from api.http.body import (
     read_json,
     read_optional_json,
 )
-from api.http.long_poll import MAX_WAIT_SECONDS, wait_for_pause
+from api.http.long_poll import MAX_WAIT_SECONDS, hold, wait_for_pause
 from api.listing import CursorText, JobFilters, list_jobs, read_cursor, read_page
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
@@ -183,7 +184,8 @@ async def read(
     """
     loaded = await find_job(services, caller, job_id)
     if wait:
-        loaded = await wait_for_pause(request, services, caller, job_id, wait)
+        pause = partial(wait_for_pause, services, caller, job_id, wait)
+        loaded = await hold(request, services, caller, pause) or loaded
     return await job_answer(services, loaded.record, loaded.now)
 
 

@@ -85,10 +85,16 @@ async def test_a_wait_ends_when_the_server_stops(front):
         assert (await request).json()["status"] == "queued"
 
 
-async def test_a_wait_ends_when_the_client_leaves(front):
-    job_id, sent = await front.submit(), []
-    scope = {"type": "http", "method": "GET", "path": f"/jobs/{job_id}", "client": ("::1", 1)}
-    scope |= {"query_string": f"wait={LONG}".encode(), "server": ("fettle.test", 80)}
+WAITS = pytest.mark.parametrize(
+    ("path", "query"), [("", f"wait={LONG}"), ("/events", f"format=json&after=1&wait={LONG}")]
+)
+
+
+@WAITS
+async def test_a_wait_ends_when_the_client_leaves(front, path, query):
+    path, sent = f"/jobs/{await front.submit()}{path}", []
+    scope = {"type": "http", "method": "GET", "path": path, "client": ("::1", 1)}
+    scope |= {"query_string": query.encode(), "server": ("fettle.test", 80)}
     key = front.client.headers["X-API-Key"].encode()
     scope |= {"headers": [(b"host", b"fettle.test"), (b"x-api-key", key)], "root_path": ""}
     messages = iter([{"type": "http.request", "body": b""}, {"type": "http.disconnect"}])
@@ -106,12 +112,13 @@ async def test_a_wait_ends_when_the_client_leaves(front):
             stack.enter_context(front.services.streams.slot(FIRST_ID))
 
 
-async def test_a_revoked_key_gets_no_answer(front):
+@WAITS
+async def test_a_revoked_key_gets_no_answer(front, path, query):
     job_id = await front.submit()
     created = await front.client.post("/keys", json={"name": "ada", "scopes": ["read"]})
     async with front.with_key(created.json()["secret"]) as ada:
         async with asyncio.timeout(QUICKLY):
-            request = asyncio.create_task(ada.get(f"/jobs/{job_id}?wait={LONG}"))
+            request = asyncio.create_task(ada.get(f"/jobs/{job_id}{path}?{query}"))
             await until_it_listens(front, job_id)
             await front.client.delete(f"/keys/{created.json()['id']}")
             await front.client.post(f"/jobs/{job_id}/cancel")
