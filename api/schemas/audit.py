@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
-from api.schemas.fields import ResponseModel, Time
-
-
-class AuditActor(ResponseModel):
-    """The key that acted, or a part of the service."""
-
-    name: str
-    key_id: str = Field(description="empty: a part of the service")
-    person: str
-
-
-class AuditEntry(ResponseModel):
-    """An entry, a line of the export."""
-
-    seq: int = Field(description="counts the entries of the tenant from 1")
-    at: Time
-    tenant: str
-    kind: str
-    actor: AuditActor
-    data: dict[str, Any]
-    prev: str = Field(description="the hash of the entry before; 64 zeros: there is none")
-    hash: str = Field(description='SHA-256 over the bytes of the line up to `,"hash":`')
+from api.schemas.fields import ResponseModel
 
 
 class AuditHead(ResponseModel):

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas.fields import RequestModel
 
+MAX_STEPS = 20
 StepText = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
@@ -20,6 +21,7 @@ class OrderedStep(RequestModel):
     text: StepText
     after: list[int] | None = Field(
         None,
+        max_length=MAX_STEPS,
         description="the numbers (from 1) of the earlier steps that it needs; empty: none. Else it "
         "needs all earlier steps",
     )
@@ -57,20 +59,20 @@ def texts_of(steps: Sequence[str | OrderedStep]) -> tuple[str, ...]:
 
 def _check_order(steps: list[Step]) -> list[Step]:
     for number, after in enumerate(order_of(steps), start=1):
-        for needed in after or ():
-            if not 0 < needed < number:
+        for earlier in after or ():
+            if not 0 < earlier < number:
                 raise PydanticCustomError(
                     "order",
-                    "step {number} cannot be after step {needed}: `after` has the numbers of "
+                    "step {number} cannot be after step {earlier}: `after` has the numbers of "
                     "earlier steps, from 1, so list a step behind the steps that it needs",
-                    {"number": number, "needed": needed, "field": f"steps.{number - 1}.after"},
+                    {"number": number, "earlier": earlier, "field": f"steps.{number - 1}.after"},
                 )
     return steps
 
 
-Steps = Annotated[list[Step], Field(max_length=20), AfterValidator(_check_order)]
+Steps = Annotated[list[Step], Field(max_length=MAX_STEPS), AfterValidator(_check_order)]
 
-_TYPED = re.compile(r"after (none|\d+(?:, *\d+)*):\s*(\S.*)", re.DOTALL)
+_TYPED = re.compile(r"after (none|\d{1,9}(?:, *\d{1,9})*):\s*(\S.*)", re.DOTALL)
 
 
 def parse_step(text: str) -> str | dict[str, Any]:

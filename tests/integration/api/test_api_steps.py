@@ -22,25 +22,32 @@ async def test_a_job_its_retry_and_its_fork_have_the_order_of_the_steps(front):
     first = await front.submit(steps=STEPS, parallel=True)
     await front.client.post(f"/jobs/{first}/cancel")
     derived = [
-        (await front.client.post(f"/jobs/{first}/{way}")).json()["id"] for way in ("retry", "fork")
+        (await front.client.post(f"/jobs/{first}/{path}")).json()["id"]
+        for path in ("retry", "fork")
     ]
     for job_id in (first, *derived):
         spec = Job.model_validate(await front.job(job_id)).spec
         assert (spec.steps, spec.steps_after, spec.parallel) == (TEXTS, ORDER, True)
-    other = await front.client.post(f"/jobs/{first}/fork", json={"prompt": "Sort it."})
-    spec = (await front.job(other.json()["id"]))["spec"]
+    fork = await front.client.post(f"/jobs/{first}/fork", json={"prompt": "Sort it."})
+    spec = (await front.job(fork.json()["id"]))["spec"]
     assert (spec["steps"], spec["steps_after"]) == ([], [])
     plain = (await front.job(await front.submit(steps=TEXTS)))["spec"]
     assert (plain["steps"], plain["steps_after"]) == (TEXTS, [])
 
 
-@pytest.mark.parametrize("needed", [2, 3, 9, 0])
-async def test_a_step_cannot_be_after_itself_a_later_or_an_unknown_step(front, needed):
-    steps = ["one", {"text": "two", "after": [1, needed]}, "three"]
+@pytest.mark.parametrize("earlier", [2, 3, 9, 0])
+async def test_a_step_cannot_be_after_itself_a_later_or_an_unknown_step(front, earlier):
+    steps = ["one", {"text": "two", "after": [1, earlier]}, "three"]
     answer = await front.client.post("/jobs", json={"task": "x", "steps": steps})
     (error,) = answer.json()["errors"]
     assert (answer.status_code, error["field"]) == (422, "steps.1.after")
-    assert error["message"].startswith(f"step 2 cannot be after step {needed}: ")
+    assert error["message"].startswith(f"step 2 cannot be after step {earlier}: ")
+
+
+async def test_the_list_of_earlier_steps_is_bounded(front):
+    steps = ["one", {"text": "two", "after": [1] * 21}]
+    answer = await front.client.post("/jobs", json={"task": "x", "steps": steps})
+    assert (answer.status_code, answer.json()["errors"][0]["limit"]) == (422, 20)
 
 
 async def test_a_step_is_a_text_or_an_object(front):
@@ -56,6 +63,7 @@ async def test_a_step_is_a_text_or_an_object(front):
         ("after none:\nTest: all", {"text": "Test: all", "after": []}),
         ("after noon: test", "after noon: test"),
         ("after 1:", "after 1:"),
+        (long := f"after {'9' * 5_000}: Test.", long),
     ],
 )
 def test_a_typed_step_may_begin_with_the_steps_that_it_needs(typed, step):
