@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from json import dumps
 from typing import Any
@@ -16,7 +17,7 @@ from api.problems import MEDIA_TYPE, ProblemDefinition
 from api.schemas.fields import RequestModel
 from api.schemas.problem import Problem
 from jobs.model import review_data
-from jobs.model.event_data import KINDS, MODULES
+from jobs.model.event_data import KINDS
 from jobs.model.field_docs import field_docs
 
 _REF = "#/components/schemas/"
@@ -211,7 +212,8 @@ def _name_kinds(components: dict[str, Any]) -> None:
 
 def _describe_fields(components: dict[str, Any]) -> None:
     """Add the docstrings of the fields of event data."""
-    for module in (*MODULES, review_data):
+    modules = {sys.modules[data.__module__] for data in KINDS.values()}
+    for module in (*modules, review_data):
         for name, docs in field_docs(module).items():
             properties = components.get(name, {}).get("properties", {})
             for field in docs.keys() & properties.keys():

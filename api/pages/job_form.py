@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from fastapi import Request
@@ -38,7 +37,7 @@ async def submit_form(
     the form. Raises RefusedForm; RefusedRequest: 403, 404."""
     settings = services.settings
     check_origin(request)
-    texts: Mapping[str, str] = MappingProxyType({})
+    texts: Mapping[str, str] = {}
     async with services.uploads.turn(visitor.credential.id):
         try:
             parts = await read_form(request, settings, settings.max_body_bytes)

@@ -15,7 +15,7 @@ from api.openapi import body_responses, responses, with_body
 from api.problems import RefusedRequest
 from api.schemas.batch import MAX_JOBS, Batch, BatchReceipt, BatchRequest
 from api.services import Services, ServicesDep
-from api.submission.batches import batch_id_of, cancel_jobs, submit_batch
+from api.submission.batches import cancel_jobs, submit_batch
 from jobs.model.credentials import Credential
 from jobs.model.record import is_job_id
 from jobs.store.listing import BatchJob
@@ -53,14 +53,8 @@ async def submit(
         body, _ = await read_json(
             request, BatchRequest, services.settings, FILES_ADVICE, requests=MAX_JOBS
         )
-        batch_id = batch_id_of(caller, idempotency_key)
-        answers = await submit_batch(
-            request,
-            services,
-            caller,
-            body.jobs,
-            batch_id,
-            is_repeatable=idempotency_key is not None,
+        batch_id, answers = await submit_batch(
+            request, services, caller, body.jobs, idempotency_key
         )
     accepted = sum(answer.job is not None for answer in answers)
     retryable = sum(answer.problem is not None and answer.problem.retryable for answer in answers)

@@ -130,7 +130,7 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
     summary="Your key",
     responses=responses(),
 )
-async def own(caller: AnyKey) -> Response:
+async def read_own(caller: AnyKey) -> Response:
     """The key that you send: its name, its tenant, its scopes, without its secret."""
     return as_json(Key(**_key_json(caller)))
 

@@ -8,7 +8,6 @@ the others. See ADR 104.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
@@ -38,35 +37,26 @@ CONCURRENT_JOBS = 8
 """The jobs of a batch that are submitted or cancelled at a time."""
 
 
-def batch_id_of(caller: Credential, key: str | None) -> str:
-    """The id of the batch with this Idempotency-Key; without a key, a new id."""
-    if key is None:
-        return new_job_id()
-    digest = hashlib.sha256(f"batch {caller.tenant} {key}".encode()).hexdigest()
-    return digest[: len(new_job_id())]
-
-
 async def submit_batch(
     request: Request,
     services: Services,
     caller: Credential,
     jobs: Sequence[Any],
-    batch_id: str,
-    *,
-    is_repeatable: bool,
-) -> list[SubmittedJob]:
-    """Submit the jobs. `jobs` are the JSON values of their requests. The jobs of a conversation are
-    submitted one by one, in their order: each follows up the job before it."""
+    idempotency_key: str | None,
+) -> tuple[str, list[SubmittedJob]]:
+    """Submit the jobs. `jobs` are the JSON values of their requests. Returns the id of the batch,
+    and the answers in the order of the requests. The jobs of a conversation are submitted one by
+    one, in their order: each follows up the job before it."""
+    batch_id = _batch_id_of(caller, idempotency_key)
     slots = asyncio.Semaphore(CONCURRENT_JOBS)
-    turns: dict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
+    turns: dict[str | int, asyncio.Lock] = defaultdict(asyncio.Lock)
     outages: list[StoreUnavailable] = []
 
     async def answer(index: int, body: Any) -> SubmittedJob:
         # no user's key has a space
-        key = f"{batch_id} {index}" if is_repeatable else None
+        key = f"{batch_id} {index}" if idempotency_key else None
         conversation = body.get("conversation_id") if isinstance(body, dict) else None
-        in_turn = isinstance(conversation, str)
-        async with turns[conversation] if in_turn else contextlib.nullcontext(), slots:
+        async with turns[conversation if isinstance(conversation, str) else index], slots:
             try:
                 if outages:  # the other jobs do not wait for it, too
                     raise outages[0]
@@ -80,7 +70,16 @@ async def submit_batch(
         job = receipt_of(submitted.record)
         return SubmittedJob(index=index, job=job, replayed=not submitted.is_new)
 
-    return await asyncio.gather(*(answer(index, body) for index, body in enumerate(jobs)))
+    answers = await asyncio.gather(*(answer(index, body) for index, body in enumerate(jobs)))
+    return batch_id, answers
+
+
+def _batch_id_of(caller: Credential, key: str | None) -> str:
+    """The id of the batch with this Idempotency-Key; without a key, a new id."""
+    if key is None:
+        return new_job_id()
+    digest = hashlib.sha256(f"batch {caller.tenant} {key}".encode()).hexdigest()
+    return digest[: len(new_job_id())]
 
 
 async def _submit(
@@ -105,7 +104,8 @@ async def _submit(
 
 
 async def cancel_jobs(services: Services, caller: Credential, job_ids: Sequence[str]) -> None:
-    """Cancel jobs that have not ended. A job that ends meanwhile stays as it has ended."""
+    """Cancel jobs that have not ended. A job that ends before its cancellation keeps
+    its state."""
     slots = asyncio.Semaphore(CONCURRENT_JOBS)
 
     async def cancel(job_id: str) -> None:

@@ -58,7 +58,7 @@ class Decisions:
         total number, and the position after the page if decisions follow. `cursor`: only decisions
         after it; then `offset` is 0."""
         name, before = keys.decisions(tenant), f"({end}"
-        first, same_time, count = start, [], offset
+        first, count = start, offset
         if cursor is not None:
             first, count = cursor.at, cursor.count
             same_time = await await_redis(self._redis.zrangebyscore(name, first, first))

@@ -44,7 +44,7 @@ def add_message(
     if entry and entry in record.messages:
         return Refusal(REPEATED, "the message is on record", record.status)
     key = entry.partition(":")[0]
-    if any(key and other.startswith(f"{key}:") for other in record.messages):
+    if any(key and stored.startswith(f"{key}:") for stored in record.messages):
         return Refusal("key_reused", "another message to this job has used this Idempotency-Key")
     if record.spec.kind is not JobKind.TASK:
         detail = f"a job of kind {record.spec.kind} takes no messages: only a task does"

@@ -11,7 +11,7 @@ from jobs.transitions.messages import ADDED
 
 def list_messages(events: Sequence[Event]) -> list[dict[str, Any]]:
     """{number, at (ms), by, person, text, read_by} of each message, oldest first. `read_by`: the
-    roles whose models have read the message since the job began or restarted."""
+    roles that have read the message since the job began or restarted."""
     readings = [
         event.data for event in events_since_restart(events) if event.kind == "messages_read"
     ]

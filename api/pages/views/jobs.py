@@ -178,11 +178,8 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
         read_waiting(services, visitor, InboxView(), limit=0),
         services.store.now(),
     )
-    values: dict[str, Any] = {
-        "rows": list_rows(page, now, await fleet_for(services, page.records)),
-        "total": page.total,
-        "exact": page.is_exact,
-        "pages": max(-(-page.total // ROWS), 1),
+    values = {
+        **page_values(page, now, await fleet_for(services, page.records)),
         "waiting_total": waiting.total,
         "waiting_exact": waiting.is_exact,
     }
@@ -192,12 +189,15 @@ async def _list_values(services: Services, visitor: Visitor, query: ListQuery) -
     return {**values, **rows}
 
 
-def list_rows(page: JobPage, now: int, fleet: FleetState | None) -> list[dict[str, Any]]:
-    """The jobs in the form of `render_summary`, each with the first `line` of its task."""
-    return [
+def page_values(page: JobPage, now: int, fleet: FleetState | None) -> dict[str, Any]:
+    """The values of the template of a list: the rows have the form of `render_summary`, with the
+    first `line` of the task."""
+    rows = [
         {
             **render_summary(record, page.charges.get(record.id, ()), now, fleet),
             "line": words.first_line(record.spec.task),
         }
         for record in page.records
     ]
+    pages = max(-(-page.total // ROWS), 1)
+    return {"rows": rows, "total": page.total, "exact": page.is_exact, "pages": pages}

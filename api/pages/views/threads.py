@@ -17,7 +17,7 @@ from api.pages.format.patch import render_patch
 from api.pages.format.strip import strip_of
 from api.pages.forms import as_request, form_values
 from api.pages.rendering import go_to, render_page_in_thread
-from api.pages.views.jobs import ROWS, ListQueryDep, list_rows
+from api.pages.views.jobs import ROWS, ListQueryDep, page_values
 from api.pages.visitor import Reader, Submitter
 from api.problems import RefusedRequest
 from api.routes.compare import JobIds
@@ -46,15 +46,8 @@ async def conversations(services: ServicesDep, visitor: Reader, query: ListQuery
     page = await read_page(
         services, visitor.credential, query.filters, ROWS, offset, first_of_conversations=True
     )
-    return await render_page_in_thread(
-        "conversations.html",
-        visitor,
-        query=query,
-        rows=list_rows(page, await services.store.now(), None),
-        total=page.total,
-        exact=page.is_exact,
-        pages=max(-(-page.total // ROWS), 1),
-    )
+    values = page_values(page, await services.store.now(), None)
+    return await render_page_in_thread("conversations.html", visitor, query=query, **values)
 
 
 @router.get("/conversations/{conversation_id}")

@@ -29,18 +29,6 @@ from jobs.model.event_data import (
     work,
 )
 
-MODULES = (
-    run_data,
-    lifecycle,
-    repositories,
-    model_calls,
-    plans,
-    work,
-    evidence,
-    reviews,
-    benchmarks,
-)
-"""The modules with declarations of data."""
 Data = Mapping[str, type[Any]]
 WORK: Data = {
     "routed": model_calls.RoutedData,

@@ -61,15 +61,15 @@ async def test_follow_ups_keep_their_order(front):
 
 async def test_a_repeated_batch_makes_each_job_once(front):
     jobs = tasks(5)
-    one, other = await asyncio.gather(send(front, jobs), send(front, jobs))
-    assert one["id"] == other["id"]
-    ids = [[answer["job"]["id"] for answer in batch["jobs"]] for batch in (one, other)]
+    batch, repeated = await asyncio.gather(send(front, jobs), send(front, jobs))
+    assert batch["id"] == repeated["id"]
+    ids = [[answer["job"]["id"] for answer in sent["jobs"]] for sent in (batch, repeated)]
     assert ids[0] == ids[1]
     again = await send(front, [*jobs, {"task": "one more"}])
     assert [answer["replayed"] for answer in again["jobs"]] == [True] * 5 + [False]
     changed = await send(front, [{"task": "another"}])
     assert changed["jobs"][0]["problem"]["type"] == "/problems/idempotency-key-reused"
-    assert len(await listed(front, one["id"])) == 6
+    assert len(await listed(front, batch["id"])) == 6
     assert (await send(front, jobs, {}))["id"] != (await send(front, jobs, {}))["id"]
 
 
@@ -139,8 +139,8 @@ async def test_an_outage_in_the_middle_is_a_problem_of_the_jobs_that_are_left(fr
 async def test_a_batch_has_limits(front):
     assert (await send(front, [], status=422))["errors"][0]["field"] == "jobs"
     assert (await send(front, tasks(501), status=422))["errors"][0]["limit"] == 500
-    many = [{**task, "steps": ["a", "b"], "model": "groq:x"} for task in tasks(500)]
-    assert (await send(front, many))["accepted"] == 500
+    jobs = [{**task, "steps": ["a", "b"], "model": "groq:x"} for task in tasks(500)]
+    assert (await send(front, jobs))["accepted"] == 500
     benchmark = {"task": "x", "model": "groq:x", "benchmark": {"set": "humaneval"}}
     refused = (await send(front, [benchmark], {}))["jobs"][0]["problem"]
     assert refused["errors"][0]["field"].startswith("benchmark")

@@ -48,8 +48,8 @@ async def test_a_repeated_request_adds_one_message(front):
     first, second = [await send(front.client, job_id, **{"Idempotency-Key": "m1"}) for _ in "ab"]
     assert first.status_code == second.status_code == 202
     assert second.headers["idempotency-replayed"] == "true"
-    other = await send(front.client, job_id, {"text": "Other"}, **{"Idempotency-Key": "m1"})
-    assert (other.status_code, other.json()["type"]) == (422, "/problems/idempotency-key-reused")
+    reused = await send(front.client, job_id, {"text": "Other"}, **{"Idempotency-Key": "m1"})
+    assert (reused.status_code, reused.json()["type"]) == (422, "/problems/idempotency-key-reused")
     assert len((await front.job(job_id))["messages"]) == 1
 
 

@@ -1,4 +1,4 @@
-"""Messages of persons to a job: who may send how many, and which jobs inherit them."""
+"""Messages of persons to a job: their senders, their number, and the jobs that inherit them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_a_key_names_one_message():
     assert sent(first, entry=make_entry("once", "Also sort")).code == "repeated"
     assert sent(first, entry=make_entry("once", "Other")).code == "key_reused"
     assert sent(first, entry=make_entry("other", "Also sort")).after.version == first.version + 1
-    ended = replace(first, status=Status.SUCCEEDED)
-    assert sent(ended, entry=make_entry("once", "Also sort")).code == "repeated"
+    ended_job = replace(first, status=Status.SUCCEEDED)
+    assert sent(ended_job, entry=make_entry("once", "Also sort")).code == "repeated"
 
 
 @pytest.mark.parametrize(
