@@ -58,18 +58,21 @@ class Decisions:
         total number, and the position after the page if decisions follow. `cursor`: only decisions
         after it; then `offset` is 0."""
         name, before = keys.decisions(tenant), f"({end}"
-        first, count = start, offset
-        if cursor is not None:
-            first, count = cursor.at, cursor.count
-            same_time = await await_redis(self._redis.zrangebyscore(name, first, first))
-            offset = sum(member.decode() <= cursor.id for member in same_time)
-        async with self._redis.pipeline(transaction=False) as pipe:
+        first: int | str = start
+        count = offset
+        async with self._redis.pipeline() as pipe:
             pipe.zcount(name, start, before)
+            if cursor is not None:
+                pipe.zrangebyscore(name, cursor.at, cursor.at, withscores=True)
+                first, count = f"({cursor.at}", cursor.count
             pipe.zrangebyscore(name, first, before, offset, limit + 1, withscores=True)
-            total, rows = await await_redis(pipe.execute())
-        page = [(member.decode(), int(at)) for member, at in rows[:limit]]
-        following = Cursor(page[-1][1], page[-1][0], count + limit) if len(rows) > limit else None
-        return await self.read_members([member for member, _ in page]), total, following
+            total, *parts = await await_redis(pipe.execute())
+        rows = [(int(at), member.decode()) for part in parts for member, at in part]
+        if cursor is not None:
+            rows = [row for row in rows if row > (cursor.at, cursor.id)]
+        page = rows[:limit]
+        following = Cursor(*page[-1], count + limit) if len(rows) > limit else None
+        return await self.read_members([member for _, member in page]), total, following
 
     async def read_members(self, members: Sequence[str]) -> Sequence[DecisionEvent]:
         """The decisions that members of the log name. Decisions of removed jobs are left out."""

@@ -8,6 +8,7 @@ import itertools
 import pytest
 from support.pages.api_front import settings_for, started
 
+from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 from jobs.store import Cursor
 from jobs.store.listing import Listing, SearchBounds
@@ -84,6 +85,11 @@ async def test_an_inbox_and_its_decisions_have_cursors(front):
         answer = await front.client.post(f"/jobs/{job_id}/review", json=REJECT)
         assert answer.status_code == 202, answer.text
     assert await rows(front, "/decisions?limit=2", field="decisions") == ids
+    redis, log = front.services.store.redis, keys.decisions("default")
+    times = await redis.zrange(log, 0, -1, withscores=True)
+    await redis.zadd(log, {member: times[0][1] for member, _ in times})
+    assert await rows(front, "/decisions?limit=2", field="decisions") == sorted(ids)
+    await redis.zadd(log, dict(times))
     table = await front.client.get("/decisions?limit=2&format=csv")
     cursor = table.headers["x-next-cursor"]
     table = await front.client.get(f"/decisions?format=csv&cursor={cursor}")
