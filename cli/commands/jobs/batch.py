@@ -6,25 +6,25 @@ import json
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.live import Live
-from rich.table import Table
+from rich.text import Text
 
 from api.http.foreign_text import first_line
 from api.quantities import plural
+from api.schemas.batch import MAX_JOBS
 from cli.context import open_service
 from cli.exit_codes import DETACHED, DONE, FAILED, exit_code_of
 from cli.output import Screen, print_json
+from cli.render.parts import Tone
 from cli.render.texts import printable
 from fettle import Service
+from fettle.errors import ServiceUnreachable
 
-MAX_JOBS = 500
 POLL_SECONDS = 2.0
 RETRY_SECONDS = 5.0
 """The time until refused jobs are submitted again, for example because the queue was full."""
@@ -54,7 +54,7 @@ def read_batch(path: Path, defaults: Mapping[str, Any]) -> TaskFile:
             continue
         try:
             fields = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problems[number] = {"title": "The line is not JSON", "detail": str(error)}
             continue
         if isinstance(fields, dict):
@@ -78,89 +78,72 @@ def run_batch(
     key = key or secrets.token_hex(16)
     jobs: dict[int, Mapping[str, Any]] = {}
     problems = dict(tasks.problems)
+    ended_jobs: Mapping[str, Mapping[str, Any]] = {}
     batch_id = ""
     try:
         if tasks.requests:
-            batch_id = _submit(service, tasks, key, screen, jobs, problems)
+            receipt = _submit(service, list(tasks.requests.values()), key, screen)
+            batch_id = receipt["id"]
+            answers = dict(zip(tasks.requests, receipt["jobs"], strict=True))
+            jobs = {number: answer["job"] for number, answer in answers.items() if answer["job"]}
+            problems |= {
+                number: answer["problem"] for number, answer in answers.items() if not answer["job"]
+            }
         for number, problem in sorted(problems.items()):
             screen.line(f"line {number}", f"{problem['title']}: {_detail(problem)}")
         if jobs:
             screen.line("batch", f"{batch_id}: {plural(len(jobs), 'job')}")
+            screen.line("page", f"{service.url}/app/jobs?batch={batch_id}", Tone.QUIET)
         if jobs and not no_wait:
-            _follow(service, batch_id, screen)
-    except KeyboardInterrupt:
+            ended_jobs = _follow(service, batch_id, screen)
+    except (KeyboardInterrupt, ServiceUnreachable) as interruption:
         screen.text()
         if batch_id:
             screen.line("detached", f"the jobs go on; `fettle batch {batch_id}` counts them,")
             screen.line("", f"`fettle batch {batch_id} --cancel` ends them")
         else:
             screen.line("detached", f"some jobs may exist: continue with --key {key}")
+        if isinstance(interruption, ServiceUnreachable):
+            raise
         return DETACHED
-    final_jobs = {} if no_wait or not jobs else _jobs_of(service, batch_id)
-    rows = {number: final_jobs.get(job["id"], job) for number, job in jobs.items()}
+    rows = {number: ended_jobs.get(job["id"], job) for number, job in sorted(jobs.items())}
     if as_json:
         for number in sorted({*rows, *problems}):
             outcome = {"job": rows[number]} if number in rows else {"problem": problems[number]}
             print_json({"line": number, **outcome})
-    elif no_wait:
-        click.echo("".join(f"{job['id']}\n" for _, job in sorted(rows.items())), nl=False)
     else:
-        _show_jobs([job for _, job in sorted(rows.items())])
+        _show_jobs(rows.values(), only_ids=no_wait)
     is_done = no_wait or all(
-        job["id"] in final_jobs and exit_code_of(job) == DONE for job in rows.values()
+        job["id"] in ended_jobs and exit_code_of(job) == DONE for job in rows.values()
     )
     return DONE if is_done and not problems else FAILED
 
 
 def _submit(
-    service: Service,
-    tasks: TaskFile,
-    key: str,
-    screen: Screen,
-    jobs: dict[int, Mapping[str, Any]],
-    problems: dict[int, dict[str, Any]],
-) -> str:
-    """Submit the batch until no problem is retryable. Adds to `jobs` and `problems`, by the number
-    of their line. Returns the id of the batch."""
-    numbers = list(tasks.requests)
-    while True:
-        receipt = service.submit_batch(list(tasks.requests.values()), once=key)
-        jobs |= {numbers[row["index"]]: row["job"] for row in receipt["jobs"] if row["job"]}
-        if not receipt["retryable"]:
-            break
-        reason = next(row["problem"] for row in receipt["jobs"] if _is_retryable(row))
-        message = f"{plural(receipt['retryable'], 'job')} left: {reason['title']}"
+    service: Service, requests: Sequence[Mapping[str, Any]], key: str, screen: Screen
+) -> Mapping[str, Any]:
+    """Submit the batch until no problem is retryable. Returns the receipt."""
+    while (receipt := service.submit_batch(requests, once=key))["retryable"]:
+        problems = (answer["problem"] for answer in receipt["jobs"] if not answer["job"])
+        reason = next(problem["title"] for problem in problems if problem["retryable"])
+        message = f"{plural(receipt['retryable'], 'job')} left: {reason}"
         with screen.waiting(printable(message)):
             time.sleep(RETRY_SECONDS)
-    problems |= {numbers[row["index"]]: row["problem"] for row in receipt["jobs"] if not row["job"]}
-    return str(receipt["id"])
+    return receipt
 
 
-def _is_retryable(row: Mapping[str, Any]) -> bool:
-    return row["job"] is None and bool(row["problem"]["retryable"])
-
-
-def _follow(service: Service, batch_id: str, screen: Screen) -> None:
-    """Show the state of the batch until all of its jobs have ended."""
-    live = Live(console=screen.console, transient=True) if screen.drawing else nullcontext()
+def _follow(service: Service, batch_id: str, screen: Screen) -> Mapping[str, Mapping[str, Any]]:
+    """Show the state of the batch until all of its jobs have ended. Returns the jobs by id."""
     shown_counts = None
-    with live as table:
+    with screen.console.status("", spinner_style="cyan") as status:  # it is empty in a pipe
         while not (batch := service.batch(batch_id))["ended"]:
-            if table is not None:
-                table.update(_table(batch))
-            elif batch["counts"] != shown_counts:
+            status.update(Text(f"{_counts_text(batch)}; cost {_cost_text(batch)}", "dim"))
+            if not screen.drawing and batch["counts"] != shown_counts:
                 screen.line("jobs", _counts_text(batch))
                 shown_counts = batch["counts"]
             time.sleep(POLL_SECONDS)
     _show_batch(screen, batch)
-
-
-def _table(batch: Mapping[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for status, count in batch["counts"].items():
-        table.add_row(status.replace("_", " "), str(count))
-    table.add_row("cost", _cost_text(batch))
-    return table
+    return {job["id"]: job for job in service.all_jobs("/jobs", PAGE, batch=batch_id)}
 
 
 def _show_batch(screen: Screen, batch: Mapping[str, Any]) -> None:
@@ -180,15 +163,15 @@ def _cost_text(batch: Mapping[str, Any]) -> str:
     return amount if batch["cost_usd"] is not None else f"more than {amount}: a price is unknown"
 
 
-def _jobs_of(service: Service, batch_id: str) -> dict[str, Mapping[str, Any]]:
-    return {job["id"]: job for job in service.all_jobs("/jobs", PAGE, batch=batch_id)}
-
-
-def _show_jobs(jobs: Sequence[Mapping[str, Any]]) -> None:
+def _show_jobs(jobs: Iterable[Mapping[str, Any]], *, only_ids: bool) -> None:
+    if only_ids:
+        for job in jobs:
+            click.echo(job["id"])
+        return
     rows = [
         (job["id"], job.get("reason") or job["status"], first_line(printable(job["task"]), 60))
         for job in jobs
-        if "task" in job
+        if "task" in job  # otherwise the job was removed meanwhile
     ]
     Screen().rows(("ID", "STATUS", "TASK"), rows)
 

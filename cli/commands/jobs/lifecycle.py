@@ -1,4 +1,4 @@
-"""`fettle message`, `claim`, `cancel`, `delete`, `retry`, `rebase`: commands about known jobs."""
+"""`fettle message`, `claim`, `cancel`, `delete`, `retry`, `rebase`: commands about a job."""
 
 from __future__ import annotations
 

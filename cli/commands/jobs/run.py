@@ -87,6 +87,7 @@ def run_command(
     files = collect(options["files"])
     if record:
         spec["record"] = _can_be_written(record, no_wait=no_wait)
+    show_left_out(files, repository)
     if batch_file is not None:
         if record or repository.bundle:
             option = "--record" if record else "--repo DIR"
@@ -97,7 +98,6 @@ def run_command(
             return run_batch(service, batch, key, no_wait=no_wait, as_json=as_json)
     with open_service(flags) as service:
         files.require_fit(service, len(repository.bundle or b""))
-        show_left_out(files, repository)
         job = service.submit(spec, files.read(), bundle=repository.bundle, once=key)
         if no_wait:
             if as_json:
