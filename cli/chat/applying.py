@@ -13,11 +13,13 @@ from cli.client import Job
 from cli.client.files import save
 from cli.output import Screen
 from cli.render.parts import Tone
+from cli.repository.apply import warn_if_unapproved
 from fettle import Service
 
 
 def write_files(service: Service, job: Job, screen: Screen, ask: Callable[[str], str]) -> None:
     """Write the files of the job that differ from those of this folder, if the person agrees."""
+    warn_if_unapproved(job, screen)
     files = [file for file in service.files(job["id"]) if _differs(file)]
     if not files:
         screen.line("applied", "this folder has all files of the job")

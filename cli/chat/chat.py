@@ -17,12 +17,11 @@ from api.http.foreign_text import visible_path
 from api.quantities import size
 from cli.chat.applying import write_files
 from cli.chat.commands import COMMANDS, DEFAULT, parse, parse_budget
-from cli.chat.following import JobFollower
+from cli.chat.following import FAILURES, JobFollower, show_failure
 from cli.chat.terminal import ChatTerminal
 from cli.chat.user_state import remember_conversation
 from cli.client import Job
 from cli.client.files import change_of
-from cli.errors import CliError, from_client
 from cli.follow.review_prompt import Later, decide, needs_remark
 from cli.output import Screen
 from cli.render.job import change_parts
@@ -40,25 +39,22 @@ SHOWN_JOBS = 5
 """The jobs of the thread that a resumed chat shows."""
 HINT = "Alt-Enter: a new line · /help: the commands · Ctrl-D: leave"
 
-Submit = Callable[[Mapping[str, Any]], Job]
-"""Takes the fields of a job, and submits it."""
-
 
 class Chat:
-    """One conversation. `terms`: the fields of each job, such as its model. `submit_first` submits
-    the first task of this chat, with its files and its repository."""
+    """One conversation. `terms`: the fields of each job, such as its model. `submit_first` takes
+    the fields of the first task of this chat, and submits it with the files and the repository."""
 
     def __init__(
         self,
         service: Service,
         terms: Mapping[str, Any],
-        submit_first: Submit,
+        submit_first: Callable[[Mapping[str, Any]], Job],
         folder: Path | None,
         conversation_id: str | None,
     ) -> None:
         self._service = service
         self._terms = dict(terms)
-        self._submit: Submit = submit_first
+        self._submit = submit_first
         self._state_folder = folder
         self._conversation_id = conversation_id
         self._job_id: str | None = None
@@ -85,7 +81,10 @@ class Chat:
 
     def run(self) -> None:
         """Chat until the person leaves."""
-        with TemporaryDirectory(prefix="fettle-chat-") as saved, patch_stdout(raw=True):
+        with (
+            TemporaryDirectory(prefix="fettle-chat-", ignore_cleanup_errors=True) as saved,
+            patch_stdout(raw=True),
+        ):
             self._saved = Path(saved)
             self._show_thread()
             while self._next_line():
@@ -105,15 +104,15 @@ class Chat:
         return "decide" if self._running.review else "running"
 
     def _below(self) -> RenderableType:
-        if (follower := self._running) and not follower.review:
-            return follower.footer
-        if follower:
+        if (running := self._running) is None:
+            chosen = [self._terms.get("model"), self._budget_text()]
+            return Text(" · ".join([*filter(None, chosen), HINT]), "dim", overflow="ellipsis")
+        if running.review:
             return Text("/approve, /revise TEXT, or /decide", "dim")
-        chosen = [self._terms.get("model"), self._budget_text() and f"{self._budget_text()} a job"]
-        return Text(" · ".join([*filter(None, chosen), HINT]), "dim", overflow="ellipsis")
+        return running.footer
 
     def _budget_text(self) -> str:
-        return f"${self._terms['max_cost_usd']}" if "max_cost_usd" in self._terms else ""
+        return f"${self._terms['max_cost_usd']} a job" if "max_cost_usd" in self._terms else ""
 
     def _next_line(self) -> bool:
         """Read one line, and act on it. Returns False if the person leaves."""
@@ -125,26 +124,18 @@ class Chat:
         except KeyboardInterrupt:
             return self._ask_at_interrupt()
         try:
-            typed = parse(line)
-            if typed.command == "quit":
+            command, text = parse(line)
+            if command == "quit":
                 return False
-            self._acts[typed.command](typed.text)
-        except click.UsageError as error:
+            self._acts[command](text)
+        except FAILURES as error:
             self._draft = "" if line.startswith("/") else line
-            self._screen.line("not done", printable(error.message), Tone.WARN)
-        except (CliError, FettleError) as error:
-            self._draft = "" if line.startswith("/") else line
-            self._show_error(error)
-        except (KeyboardInterrupt, EOFError, Later):  # at a question
+            show_failure(self._screen, "not done", error)
+        except Later:  # at a question
             self._screen.text("nothing was done")
+        except KeyboardInterrupt:
+            self._screen.text("stopped; a request that was sent may have its effect")
         return True
-
-    def _show_error(self, error: CliError | FettleError) -> None:
-        if isinstance(error, FettleError):
-            error = from_client(error)
-        self._screen.line("not done", printable(str(error)), Tone.BAD)
-        if error.next_step:
-            self._screen.line("", printable(error.next_step))
 
     def _ask_at_interrupt(self) -> bool:
         """Ask about the running job after Ctrl-C. Returns False if the person leaves."""
@@ -156,10 +147,10 @@ class Chat:
                 pass
             if answer == "c":
                 self._service.cancel(running.job_id)
-        except (EOFError, KeyboardInterrupt):
+        except Later:
             return False
-        except (CliError, FettleError) as error:
-            self._show_error(error)
+        except FAILURES as error:
+            show_failure(self._screen, "not done", error)
         return answer != "l"
 
     def _say(self, text: str) -> None:
@@ -177,11 +168,10 @@ class Chat:
         job = self._submit(spec)
         self._submit = self._service.submit  # the conversation has the files and the repository
         self._conversation_id = self._conversation_id or job["id"]
-        remember_conversation(self._state_folder, self._service.url, self._conversation_id)
-        self._screen.line(
-            "job", f"{job['id']}; {self._service.url}/app/jobs/{job['id']}", Tone.QUIET
-        )
+        page = f"{self._service.url}/app/jobs/{job['id']}"
+        self._screen.line("job", f"{job['id']}; {page}", Tone.QUIET)
         self._follow(job["id"])
+        remember_conversation(self._state_folder, self._service.url, self._conversation_id)
 
     def _follow(self, job_id: str) -> None:
         self._job_id = job_id
@@ -230,8 +220,7 @@ class Chat:
         self._screen.line("model", printable(self._terms.get("model", SERVICE_DEFAULT)))
 
     def _choose_budget(self, dollars: str) -> None:
-        is_amount = dollars not in ("", DEFAULT)
-        self._choose("max_cost_usd", parse_budget(dollars) if is_amount else dollars)
+        self._choose("max_cost_usd", parse_budget(dollars))
         self._screen.line("budget", self._budget_text() or SERVICE_DEFAULT)
 
     def _choose(self, name: str, value: str) -> None:

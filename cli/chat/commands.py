@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 import click
@@ -25,20 +24,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class ChatLine:
-    """A typed line. Without a command, `text` is a task or a message; otherwise the command's
-    argument."""
-
-    command: str
-    text: str
-
-
-def parse(line: str) -> ChatLine:
-    """Parse a typed line. Raises click.UsageError for an unknown command and for a wrong
-    argument."""
+def parse(line: str) -> tuple[str, str]:
+    """The command of a typed line, and its argument. Without a command, the text is a task or a
+    message. Raises click.UsageError for an unknown command and for a wrong argument."""
     if not line.startswith("/"):  # a task that begins with a slash has a space before it
-        return ChatLine("", line.strip())
+        return "", line.strip()
     name, _, text = line[1:].partition(" ")
     text = text.strip()
     if name not in COMMANDS:
@@ -46,11 +36,14 @@ def parse(line: str) -> ChatLine:
         raise click.UsageError(f"there is no command /{name}: {remedy}")
     if text and not COMMANDS[name][0]:
         raise click.UsageError(f"/{name} takes no argument")
-    return ChatLine(name, text)
+    return name, text
 
 
 def parse_budget(text: str) -> str:
-    """The dollars that a person typed, as in `0.50`. Raises click.UsageError."""
+    """The dollars that a person typed, as in `0.50`; `default` and an empty text are not changed.
+    Raises click.UsageError."""
+    if text in ("", DEFAULT):
+        return text
     try:
         dollars = Decimal(text.removeprefix("$"))
     except InvalidOperation:

@@ -6,23 +6,26 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from rich.console import RenderableType
 
 from api.http.foreign_text import visible_path
 from api.quantities import size
 from cli.client import Job
 from cli.client.files import text_of
+from cli.errors import CliError, from_client, of_system
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import draw, show
 from cli.output import Screen
 from cli.render.evidence import Detail
-from cli.render.job import answer_parts, cost_line, patch_of, status_line
+from cli.render.job import answer_parts, cost_line, patch_of, status_line, unread_parts
 from cli.render.parts import Line, Part, Tone
-from cli.render.texts import patch_text
+from cli.render.texts import patch_text, printable
 from fettle import Service
 from fettle.errors import ApiError, FettleError
 from fettle.events import ReceivedEvent
 
+FAILURES = (click.UsageError, CliError, FettleError, OSError)
 MOST_PICTURE_BYTES = 10_000_000
 _END_OF_REVIEW = frozenset({"decided", "review_expired", "started"})
 
@@ -52,8 +55,8 @@ class JobFollower(threading.Thread):
             for event in self._service.events(self.job_id, hear=self._view.hear):
                 self._show(event)
             self._screen.parts(ending_parts(self._service.job(self.job_id)))
-        except FettleError as error:
-            self._screen.line("not followed", str(error), Tone.BAD)
+        except FAILURES as error:
+            show_failure(self._screen, "not followed", error)
             self._screen.line("", f"the job may go on: `fettle watch {self.job_id}`")
 
     def _show(self, event: ReceivedEvent) -> None:
@@ -65,7 +68,8 @@ class JobFollower(threading.Thread):
         if event.kind == "review_opened":
             job = self._service.job(self.job_id)
             if job["review"] and job["review"]["id"] == event.data["review_id"]:
-                show(self._service, job, self._screen, self._folder)
+                # The runs have drawn their pictures.
+                show(self._service, job, self._screen, self._folder, draws_pictures=False)
                 self.review = job
 
     def _draw_pictures(self, event: ReceivedEvent) -> None:
@@ -80,6 +84,20 @@ class JobFollower(threading.Thread):
                 draw(self._screen, content)
 
 
+def show_failure(screen: Screen, label: str, error: Exception) -> None:
+    """Show one of the `FAILURES`, with the next step."""
+    match error:
+        case click.UsageError():
+            error = CliError(error.message)
+        case FettleError():
+            error = from_client(error)
+        case OSError():
+            error = of_system(error)
+    screen.line(label, printable(str(error)), Tone.BAD)
+    if next_step := getattr(error, "next_step", ""):
+        screen.line("", printable(next_step))
+
+
 def ending_parts(job: Job) -> Iterator[Part]:
     """The answer, the files, the change, the verdict and the cost of a job that has ended."""
     if result := job["result"]:
@@ -89,5 +107,6 @@ def ending_parts(job: Job) -> Iterator[Part]:
             yield Line("files", text)
     if patch := patch_of(job):
         yield Line("patch", f"{patch_text(patch)}; /diff shows it, /apply applies it")
+    yield from unread_parts(job, "the next line that you type follows up")
     yield status_line(job)
     yield cost_line(job)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -11,12 +13,14 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 from rich.console import Console, RenderableType
 
 from cli.chat.commands import complete
 from cli.chat.user_state import open_history
+from cli.follow.review_prompt import Later
 
 REFRESH_SECONDS = 0.25
 STYLE = Style.from_dict({"bottom-toolbar": "noreverse", "prompt": "bold ansimagenta"})
@@ -37,18 +41,21 @@ class ChatTerminal:
         models: Callable[[], Iterable[str]],
     ) -> None:
         self._below = below
+        keys = _Keys(sys.stdin)
         self._lines: PromptSession[str] = PromptSession(
             lambda: [("class:prompt", f"{label()}> ")],
             history=open_history(folder),
             completer=_Completer(models),
+            complete_in_thread=True,  # the service names the models
             complete_while_typing=Condition(lambda: self._lines.default_buffer.text[:1] == "/"),
             key_bindings=_bindings(),
             multiline=True,  # shows several lines; the key bindings decide which key ends them
             prompt_continuation=lambda _width, _line, wraps: "" if wraps else "... ",
             bottom_toolbar=self._toolbar,
             style=STYLE,
+            input=keys,
         )
-        self._answers: PromptSession[str] = PromptSession(style=STYLE)
+        self._answers: PromptSession[str] = PromptSession(input=keys, style=STYLE)
 
     def read(self, text: str, *, live: bool) -> str:
         """The next line, which begins with `text`; `live`: the view below changes. Raises EOFError
@@ -56,9 +63,12 @@ class ChatTerminal:
         return self._lines.prompt(default=text, refresh_interval=REFRESH_SECONDS if live else 0)
 
     def ask(self, question: str) -> str:
-        """The answer to a question, without surrounding spaces; it is not in the history. Raises as
-        `read` does."""
-        return self._answers.prompt([("class:prompt", question)]).strip()
+        """The answer to a question, without surrounding spaces; it is not in the history. Raises
+        Later if the person leaves the question."""
+        try:
+            return self._answers.prompt([("class:prompt", question)]).strip()
+        except (EOFError, KeyboardInterrupt):
+            raise Later from None
 
     def _toolbar(self) -> ANSI:
         width = self._lines.output.get_size().columns
@@ -66,6 +76,15 @@ class ChatTerminal:
         with console.capture() as drawn:
             console.print(self._below(), end="")
         return ANSI(drawn.get().rstrip("\n"))
+
+
+class _Keys(Vt100Input):
+    """The keys of the terminal. The terminal stays in raw mode while other threads print above the
+    line. In its line mode, it would act on Ctrl-D and Ctrl-U itself, and echo each key."""
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        """See prompt_toolkit.input.Input."""
+        return nullcontext()
 
 
 class _Completer(Completer):

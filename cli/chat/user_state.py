@@ -30,7 +30,7 @@ def remember_conversation(folder: Path | None, url: str, conversation_id: str) -
 
 
 def last_conversation(folder: Path | None, url: str) -> str | None:
-    """The id of the user's last conversation at the service `url`; None: there is none."""
+    """The id of the user's last conversation at the service `url`; None if the user has none."""
     return None if folder is None else _read_last_ids(folder).get(url)
 
 

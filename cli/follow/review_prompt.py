@@ -68,8 +68,10 @@ def decide(service: Service, job: Job, screen: Screen) -> None:
             return
 
 
-def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
-    """Show the review. Its files are saved to `folder`, and pictures are drawn."""
+def show(
+    service: Service, job: Job, screen: Screen, folder: Path, *, draws_pictures: bool = True
+) -> None:
+    """Show the review, and save its files to `folder`."""
     payload = job["review"]["payload"]
     if job["review"]["kind"] == "questions":
         screen.title("questions before the job starts")
@@ -82,7 +84,8 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     screen.parts(review_parts(job, change_of(service, job)))
     names = {artifact["name"] for artifact in payload["artifacts"]}
     for path in save(service, job["id"], folder, names):
-        draw(screen, path.read_bytes())
+        if draws_pictures:
+            draw(screen, path.read_bytes())
         screen.line("saved", printable(str(path)))
 
 

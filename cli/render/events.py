@@ -249,10 +249,6 @@ def _model_called(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Line("", f"in place of {skipped['model']}: {reason}", Tone.WARN)
 
 
-def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
-    yield from run_parts(data, detail)
-
-
 def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
     """A successful repair. The event before it shows the run."""
     lines = f"+{data['lines']['added']} -{data['lines']['removed']} lines"
@@ -423,7 +419,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "tests_written": written_test_parts,
     "checked": check_parts,
     "verified": verification_parts,
-    "run_finished": _run_finished,
+    "run_finished": run_parts,
     "repaired": _repaired,
     "tool_used": _tool_used,
     "asked": _questions,

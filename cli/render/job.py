@@ -160,16 +160,16 @@ def outcome_parts(job: Job) -> Iterator[Part]:
         yield from delivery_parts(job["result"].get("delivery"))
         for artifact in job["result"]["artifacts"]:
             yield from artifact_parts("file", artifact)
-    yield from _unread_parts(job)
+    remedy = f"`fettle run --conversation {job['conversation_id']} TASK` follows up"
+    yield from unread_parts(job, remedy)
     yield cost_line(job)
     yield from patch_parts(job)
 
 
-def _unread_parts(job: Job) -> Iterator[Part]:
+def unread_parts(job: Job, remedy: str) -> Iterator[Part]:
     """The messages that the models had not read when the job ended, and the remedy."""
     unread = [sent["number"] for sent in job.get("messages", ()) if not sent["read_by"]]
     if unread and job.get("finished_at"):
-        remedy = f"`fettle run --conversation {job['conversation_id']} TASK` follows up"
         numbers = ", ".join(map(str, unread))
         yield Line("not read", f"message {numbers}: it came too late; {remedy}", Tone.WARN)
 

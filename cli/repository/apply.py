@@ -34,19 +34,24 @@ TITLE = "the patch was not applied, and nothing is changed"
 
 
 def apply_job(service: Service, job: Job, screen: Screen) -> None:
-    """Apply the job's patch to the repository of this directory, and show what was applied. Raises
+    """Apply the job's patch to the repository of this directory, and show its figures. Raises
     CliError."""
     about = patch_of(job)
     if about is None and not job["spec"].get("repo"):
         remedy = f"`fettle patch {job['id']} | git apply` changes files of this directory"
         raise CliError("the job is not on a repository", remedy)
     patch = service.patch(job["id"])
-    if job["status"] != "succeeded" or job.get("unapproved"):
-        screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
+    warn_if_unapproved(job, screen)
     assert about is not None  # noqa: S101 - the service has a patch only if it has figures
     staged = apply(Path(), patch, about["base"])
     targets = "work tree and index" if staged else "work tree"
     screen.line("applied", f"{patch_text(about)}, to {targets}", Tone.GOOD)
+
+
+def warn_if_unapproved(job: Job, screen: Screen) -> None:
+    """Show that the work of the job is not approved."""
+    if job["status"] != "succeeded" or job.get("unapproved"):
+        screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
 
 
 def apply(folder: Path, patch: bytes, base: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -14,10 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
+from support.graph.repository_job import project as make_project
 from support.graph.working_model import works
 from support.processes.api_process import ApiProcess
 from support.processes.deployment import running_deployment
-from support.processes.fettle_command import Running, environment, fettle, started
+from support.processes.fettle_command import REPOSITORY, Running, environment, fettle, started
 from support.processes.fronts import front
 
 from lab.provider import ProviderServer, Reply, Request, Turn
@@ -57,11 +59,12 @@ class Desk:
     env: dict[str, str]
 
     @contextmanager
-    def chat(self, *options: str) -> Iterator[Running]:
-        """A chat that has begun."""
-        with started(
-            "chat", "--model", MODEL, *options, cwd=self.folder, env=self.env, terminal=True
-        ) as command:
+    def chat(
+        self, *options: str, model: str = MODEL, folder: Path | None = None
+    ) -> Iterator[Running]:
+        """A chat that has started."""
+        words = ("chat", "--model", model, *options)
+        with started(*words, cwd=folder or self.folder, env=self.env, terminal=True) as command:
             yield command
 
     def get(self, path: str) -> Any:
@@ -73,17 +76,19 @@ class Desk:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder = tmp_path_factory.mktemp("chat")
+    shutil.copytree(REPOSITORY / "agents" / "recordings", folder / "recordings")
     model = Model()
     with (
         running_deployment(folder, GROQ_API_KEY="a") as deployment,
         ProviderServer(model.script) as server,
         front(deployment) as api,
     ):
-        deployment.worker(groq_base_url=server.groq_url)
+        deployment.worker(groq_base_url=server.groq_url, mutations="12")
         asyncio.run(deployment.ready(seconds=120))
         home = folder / "home"
         home.mkdir()
         env = environment(home, FETTLE_URL=api.url, FETTLE_API_KEY=DEVELOPMENT_KEY)
+        env["COLUMNS"] = "110"  # as on the page
         env.pop("XDG_STATE_HOME", None)
         yield Desk(api, model, home, env)
 
@@ -102,8 +107,8 @@ def press(chat: Running, keys: str, expected: str) -> None:
 
 
 def wait_for_editor(chat: Running) -> None:
-    """Wait until the editor reads keys. While the chat prints, the terminal has the keys: it would
-    take Ctrl-D and Ctrl-U for itself."""
+    """Wait until the editor reads keys. While the chat acts on a line, the terminal would take
+    Ctrl-D and Ctrl-U for itself."""
     on, off = "\x1b[?2004h", "\x1b[?2004l"
     wait_until(chat, lambda: chat.text.rfind(on) > chat.text.rfind(off), "the editor")
 
@@ -218,3 +223,64 @@ def test_ctrl_c_continues_leaves_or_cancels(desk: Desk) -> None:
     cancelled = desk.get(f"/jobs/{job['id']}")
     assert cancelled["status"] == "cancelled"
     assert [message["text"] for message in cancelled["messages"]] == ["Name both factors."]
+
+
+def test_work_is_applied_to_the_repository_of_this_folder_and_other_failures_end_no_chat(
+    desk: Desk,
+) -> None:
+    desk.model.pace, desk.model.runs = 0.0, True
+    repository = make_project(desk.folder / "repository")
+    with desk.chat("--repo", ".", folder=repository.folder) as chat:
+        chat.wait_for("task>")
+        say(chat, "Multiply 6 and 7.", "/apply applies it")
+        say(chat, "/apply", "to work tree and index")
+        say(chat, "/apply", "the index has changes")
+        leave(chat, "/quit\r")
+    assert repository.git("diff", "--cached", "--name-status") == "A\tmade.txt"
+
+    folder = desk.folder / "readonly"
+    (folder / "made.txt").mkdir(parents=True)
+    with desk.chat(folder=folder) as chat:
+        chat.wait_for("task>")
+        say(chat, "Multiply 6 and 7.", "approved by critic")
+        say(chat, "/apply", "[y/N]")
+        say(chat, "y", "Is a directory")
+        say(chat, "/jobs", "succeeded")
+        leave(chat, "/quit\r")
+
+
+PAGE = REPOSITORY / "docs" / "chat.md"
+VARYING = re.compile(
+    r"\b[0-9a-f]{20}\b|http://[0-9.:]+|vm:\S+|(?:\d+ min )?\d[\d.]* (?:ms|s|min)\b|\b\d+[sm] +"
+    r"|\d+ of \d+"
+)
+"""The parts of a session that differ each time."""
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines without control sequences, and without the parts that differ each time."""
+    unstyled = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    lines = re.split(r"[\r\n]+|\x1b\[[0-9;?]*[a-zA-Z]", unstyled)  # the cursor moves: another line
+    return [VARYING.sub("*", line).strip() for line in lines]
+
+
+def test_the_session_of_the_page_is_as_written(desk: Desk) -> None:
+    session = r"```text\n\$ fettle chat --model (\S+)\n(.*?)```"
+    page = re.search(session, PAGE.read_text(), re.DOTALL)
+    assert page is not None
+    folder = desk.folder / "search"
+    folder.mkdir()
+    with desk.chat(model=page[1], folder=folder) as chat:
+        chat.wait_for("task>")
+        for line in page[2].splitlines():
+            if line.startswith("task> "):
+                is_task = not line.startswith("task> /")
+                expected = "[y/N]" if line == "task> /apply" else "in all" if is_task else "task>"
+                say(chat, line.removeprefix("task> "), expected)
+            elif "[y/N]" in line:
+                say(chat, "y", "applied")
+        leave(chat, "\x04")
+    shown = iter(lines_of(chat.text))
+    for line in lines_of(page[2]):
+        if not line.startswith("task>") and "[y/N]" not in line and not line.endswith("..."):
+            assert line in shown, f"not shown, or too early: {line}\n{chat.text}"

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import sys
+import termios
+import threading
+import time
+
 import click
 import pytest
+from prompt_toolkit.application import get_app_session
+from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.patch_stdout import patch_stdout
 from support.processes.fettle_command import environment
 from support.processes.fettle_command import fettle as run_fettle
+from support.servers.tiny_service import job
 
-from cli.chat.commands import COMMANDS, ChatLine, complete, parse, parse_budget
+from cli.chat.commands import COMMANDS, complete, parse, parse_budget
+from cli.chat.following import ending_parts
+from cli.chat.terminal import ChatTerminal
 from cli.chat.user_state import last_conversation, remember_conversation
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (" Sort it.\n", ChatLine("", "Sort it.")),
-        (" /etc/hosts is not parsed", ChatLine("", "/etc/hosts is not parsed")),
-        ("", ChatLine("", "")),
-        ("/revise  Write it\ntwice. ", ChatLine("revise", "Write it\ntwice.")),
-        ("/approve", ChatLine("approve", "")),
+        (" Sort it.\n", ("", "Sort it.")),
+        (" /etc/hosts is not parsed", ("", "/etc/hosts is not parsed")),
+        ("", ("", "")),
+        ("/revise  Write it\ntwice. ", ("revise", "Write it\ntwice.")),
+        ("/approve", ("approve", "")),
     ],
 )
 def test_a_line_is_a_task_or_a_command(line, expected):
@@ -67,3 +80,36 @@ def test_without_a_terminal_the_chat_names_the_command_for_programs(tmp_path):
     assert ended.returncode == 1
     assert "needs a terminal" in ended.stderr
     assert 'fettle run --conversation ID "..."' in ended.stderr
+
+
+def test_a_message_that_came_too_late_is_named_at_the_end_of_the_job():
+    messages = [{"number": 1, "read_by": ["executor"]}, {"number": 2, "read_by": []}]
+    ended = job(messages=messages, finished_at="2026-11-27T12:00:00.000Z")
+    texts = [getattr(part, "text", "") for part in ending_parts(ended)]
+    assert "message 2: it came too late; the next line that you type follows up" in texts
+
+
+def test_the_terminal_takes_no_keys_while_another_thread_prints(monkeypatch):
+    keys, terminal = pty.openpty()
+    modes = []
+
+    class Output(DummyOutput):
+        def write_raw(self, data: str) -> None:
+            if "an event" in data:
+                modes.append(termios.tcgetattr(terminal)[3])
+                os.write(keys, b"typed\r")
+
+    def print_above() -> None:
+        while termios.tcgetattr(terminal)[3] & termios.ICANON:
+            time.sleep(0.01)
+        print("an event")
+
+    # Another thread has the default session: `create_app_session` would be for this thread only.
+    monkeypatch.setattr(get_app_session(), "_output", Output())
+    with os.fdopen(terminal) as stdin, patch_stdout(raw=True):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        chat = ChatTerminal(None, lambda: "running", lambda: "", tuple)
+        threading.Thread(target=print_above, daemon=True).start()
+        assert chat.read("", live=False) == "typed"
+    assert not modes[0] & (termios.ICANON | termios.ECHO)
+    os.close(keys)
