@@ -54,9 +54,8 @@ def problem_classes() -> str:
     head = HEAD.format(source="api/problems.py")
     blocks = [
         f'{head}"""A class for each type of problem."""',
-        "from collections.abc import Mapping",
+        "from collections.abc import Mapping\nfrom fettle.errors import ApiError",
     ]
-    blocks += ["from fettle.errors import ApiError"]
     rows = []
     for kind in KINDS.values():
         name = "".join(map(str.capitalize, kind.name.split("-")))

@@ -102,20 +102,18 @@ class TypesModule:
     def _model(self, name: str, schema: Schema) -> str:
         required = schema.get("required", ())
         lines = [
-            (kind + _rest_of_line(field, kind, value, required=field in required), value)
+            _attribute(field, self._type_of(value), value, required=field in required)
             for field, value in schema["properties"].items()
-            for kind in [self._type_of(value)]
         ]
-        return _class(f"{name}(Model)", schema, map(_attribute, schema["properties"]), lines)
+        return _class(f"{name}(Model)", schema, lines)
 
     def _dictionary(self, name: str, schema: Schema, base: str = "TypedDict") -> str:
         required = schema.get("required", ())
-        lines = [
-            (kind if field in required else f"NotRequired[{kind}]", value)
-            for field, value in schema["properties"].items()
-            for kind in [self._type_of(value, of_request=True)]
-        ]
-        return _class(f"{name}({base})", schema, schema["properties"], lines)
+        lines = []
+        for field, value in schema["properties"].items():
+            kind = self._type_of(value, of_request=True)
+            lines.append(f"{field}: {kind if field in required else f'NotRequired[{kind}]'}")
+        return _class(f"{name}({base})", schema, lines)
 
     def _job_request(self, name: str, schema: Schema) -> str:
         fields = dict(schema["properties"])
@@ -163,33 +161,25 @@ def _name(ref: str) -> str:
     return ref.removeprefix(REF)
 
 
-def _attribute(field: str) -> str:
-    return f"{field}_" if iskeyword(field) else field
-
-
-def _rest_of_line(field: str, kind: str, schema: Schema, *, required: bool) -> str:
-    """The rest of a field's line, after its type: its default, and its name in JSON."""
+def _attribute(field: str, kind: str, schema: Schema, *, required: bool) -> str:
+    """The line of a field of a model: its name, its type and its default."""
     default = schema.get("default")
     or_none = "" if required or default is not None or kind.endswith("None") else " | None"
-    value = [] if required else [repr(default)]
-    keywords = [f"alias={field!r}"] if iskeyword(field) else []
+    value = "" if required else repr(default)
     if kind == "Decimal" and default is not None:
-        value = [f"Decimal({default})"]
+        value = f"Decimal({default})"
     elif isinstance(default, dict) and kind.isidentifier():
-        value = []
-        keywords.append(f"default_factory=lambda: {kind}.model_validate({default!r})")
-    if keywords:
-        return f"{or_none} = Field({', '.join([*value, *keywords])})"
-    return f"{or_none} = {value[0]}" if value else ""
+        value = f"Field(default_factory=lambda: {kind}.model_validate({default!r}))"
+    if iskeyword(field):
+        field, value = f"{field}_", f"Field({value or '...'}, alias={field!r})"
+    return f"{field}: {kind}{or_none}{value and f' = {value}'}"
 
 
-def _class(
-    head: str, schema: Schema, names: Iterable[str], lines: Iterable[tuple[str, Schema]]
-) -> str:
-    """A class with fields; a line has the rest of the field after its name, and its schema."""
+def _class(head: str, schema: Schema, lines: Iterable[str]) -> str:
+    """A class with a line for each property of its schema."""
     parts = [f"class {head}:", _docstring(schema, indented=True)]
-    for name, (line, value) in zip(names, lines, strict=True):
-        parts += [f"    {name}: {line}", _docstring(value, indented=True)]
+    for line, value in zip(lines, schema["properties"].values(), strict=True):
+        parts += [f"    {line}", _docstring(value, indented=True)]
     return "\n".join(part for part in parts if part) + "\n"
 
 

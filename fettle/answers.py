@@ -20,6 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from fettle.errors import NotFettle
 
 Value = TypeVar("Value")
+# Pydantic's errors that are not about the type of a value.
 _MISSING = frozenset({"missing", "union_tag_not_found", "union_tag_invalid"})
 _UNKNOWN = frozenset({"enum", "literal_error"})
 
@@ -72,7 +73,8 @@ def parse_object(
         validate(text, strict=True)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            if not _of_value(detail["type"], detail["input"]):
+            is_word = detail["type"] in _UNKNOWN and isinstance(detail["input"], str)
+            if detail["type"] not in _MISSING and not is_word:
                 field = ".".join(map(str, detail["loc"]))
                 raise source.unexpected(f"has a wrong field `{field}`: {detail['msg']}") from None
     return content
@@ -87,8 +89,3 @@ def convert(
     except ValidationError as error:
         field = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
         raise source.unexpected(f"has no field `{field}` that this release can read") from None
-
-
-def _of_value(error_type: str, value: object) -> bool:
-    """Whether an error of pydantic is not about a type: a missing field, or an unknown word."""
-    return error_type in _MISSING or (error_type in _UNKNOWN and isinstance(value, str))

@@ -38,7 +38,9 @@ def _parts(job: types.Job | None, job_id: str, page: str, paths: Iterable[str]) 
     yield f'<b>{escape(state)}</b> <a href="{escape(page)}">job {escape(job_id)}</a>'
     if job is None:
         return
-    yield f" &middot; {_cost(job.cost.total)}<p>{escape(job.spec.task)}</p>"
+    spend = job.cost.total
+    cost = f"{'at least ' if spend.cost_usd is None else ''}${spend.known_usd:f}"
+    yield f" &middot; {cost}<p>{escape(job.spec.task)}</p>"
     if job.plan is not None:
         yield f"<ol>{''.join(_steps(job.plan))}</ol>"
     if job.runs:
@@ -67,10 +69,6 @@ def _run(run: types.Run) -> str:
     output = (run.stdout.text + run.stderr.text)[-SHOWN_CHARACTERS:]
     end = f"exit {run.exit_code}" if run.end == "exited" else run.end
     return _line(f"run {run.number}", end) + f"<pre>{escape(output)}</pre>"
-
-
-def _cost(spend: types.Spend) -> str:
-    return f"{'at least ' if spend.cost_usd is None else ''}${spend.known_usd:f}"
 
 
 def _line(label: str, text: str) -> str:

@@ -1812,7 +1812,7 @@ class FailureData(Model):
     """The position in the job's own code."""
     line: int | None = None
     """The number of the line, from 1."""
-    class_: FailureKind = Field(alias="class")
+    class_: FailureKind = Field(..., alias="class")
 
 
 TestOutcome = Literal["passed", "failed", "error", "skipped", "not_run"] | str
@@ -1905,7 +1905,7 @@ class RepairedData(Model):
     attempt: int
     """The number of the try, from 1."""
     revision: int
-    class_: FailureKind = Field(alias="class")
+    class_: FailureKind = Field(..., alias="class")
 
 
 class RepairedEvent(Model):
@@ -2284,7 +2284,7 @@ class Exercises(Model):
 class FailureClass(Model):
     """Number of failed runs of a class."""
 
-    class_: str = Field(alias="class")
+    class_: str = Field(..., alias="class")
     runs: int
 
 
@@ -2581,7 +2581,7 @@ class Repair(Model):
     level: int
     attempt: int
     revision: int
-    class_: FailureKind = Field(alias="class")
+    class_: FailureKind = Field(..., alias="class")
     at: datetime
 
 

@@ -121,17 +121,13 @@ class AsyncClient:
         """The job with this id. No request is sent."""
         return AsyncJob(self.calls, job_id)
 
-    async def jobs(self, **filters: Any) -> AsyncGenerator[types.JobSummary, None]:
+    def jobs(self, **filters: Any) -> AsyncGenerator[types.JobSummary, None]:
         """The jobs that match all filters of `GET /jobs`, newest first."""
-        async with aclosing(self.calls.all_jobs("/jobs", PAGE, **filters)) as jobs:
-            async for job in jobs:
-                yield self._summary(job)
+        return self._summaries("/jobs", **filters)
 
-    async def conversations(self) -> AsyncGenerator[types.JobSummary, None]:
+    def conversations(self) -> AsyncGenerator[types.JobSummary, None]:
         """The first job of each conversation, newest first."""
-        async with aclosing(self.calls.all_jobs("/conversations", PAGE)) as jobs:
-            async for job in jobs:
-                yield self._summary(job)
+        return self._summaries("/conversations")
 
     async def conversation(self, conversation_id: str) -> types.Conversation:
         """The newest jobs of a conversation, in the order of their submission."""
@@ -139,5 +135,8 @@ class AsyncClient:
         content = await self.calls.conversation(conversation_id)
         return convert(source, types.Conversation.model_validate, content)
 
-    def _summary(self, job: Mapping[str, Any]) -> types.JobSummary:
-        return convert(self.calls.source("GET", "/jobs"), types.JobSummary.model_validate, job)
+    async def _summaries(self, path: str, **filters: Any) -> AsyncGenerator[types.JobSummary, None]:
+        source = self.calls.source("GET", path)
+        async with aclosing(self.calls.all_jobs(path, PAGE, **filters)) as jobs:
+            async for job in jobs:
+                yield convert(source, types.JobSummary.model_validate, job)

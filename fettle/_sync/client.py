@@ -124,15 +124,11 @@ class Client:
 
     def jobs(self, **filters: Any) -> Generator[types.JobSummary, None]:
         """The jobs that match all filters of `GET /jobs`, newest first."""
-        with closing(self.calls.all_jobs("/jobs", PAGE, **filters)) as jobs:
-            for job in jobs:
-                yield self._summary(job)
+        return self._summaries("/jobs", **filters)
 
     def conversations(self) -> Generator[types.JobSummary, None]:
         """The first job of each conversation, newest first."""
-        with closing(self.calls.all_jobs("/conversations", PAGE)) as jobs:
-            for job in jobs:
-                yield self._summary(job)
+        return self._summaries("/conversations")
 
     def conversation(self, conversation_id: str) -> types.Conversation:
         """The newest jobs of a conversation, in the order of their submission."""
@@ -140,5 +136,8 @@ class Client:
         content = self.calls.conversation(conversation_id)
         return convert(source, types.Conversation.model_validate, content)
 
-    def _summary(self, job: Mapping[str, Any]) -> types.JobSummary:
-        return convert(self.calls.source("GET", "/jobs"), types.JobSummary.model_validate, job)
+    def _summaries(self, path: str, **filters: Any) -> Generator[types.JobSummary, None]:
+        source = self.calls.source("GET", path)
+        with closing(self.calls.all_jobs(path, PAGE, **filters)) as jobs:
+            for job in jobs:
+                yield convert(source, types.JobSummary.model_validate, job)

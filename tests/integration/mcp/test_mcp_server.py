@@ -64,6 +64,7 @@ async def test_a_key_may_be_a_bearer_token(front: Front) -> None:
         assert "no_such_field" in await refusal(
             client, "submit_job", task="add", options={"no_such_field": 1}
         )
+        assert "needs a url" in await refusal(client, "submit_job", task="add", ref="main")
         assert "bob lacks the scope read" in await refusal(client, "get_job", job_id=job["id"])
     submitted = await front.job(job["id"])
     assert (submitted["status"], submitted["spec"]["repair"]) == ("queued", False)
