@@ -43,11 +43,13 @@ async def load_earlier_jobs(
         EarlierJob(
             task=attempts[0].spec.task,
             summary=summaries.get(attempts[0].id) or _describe_end(attempts[0], record),
-            words=[
-                words
-                for attempt in reversed(attempts)
-                for words in words_of_persons(await store.events(attempt.id))
-            ],
+            words=list(
+                {  # a retry repeats the messages to its job
+                    words: None
+                    for attempt in reversed(attempts)
+                    for words in words_of_persons(await store.events(attempt.id))
+                }
+            ),
         )
         for attempts in groups
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.jobs.job_examples import RESULT, JobService, decision, job, lease_of, review
 
+from jobs.audit.entries import Actor
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason
 from jobs.model.review import Action, Comment, Decision, Review, ReviewKind, Side
@@ -104,12 +105,14 @@ async def test_remarks_of_both_approvals_and_answers_to_questions_are_shown(
 
 async def test_a_job_with_its_retries_and_rebases_is_shown_once(service: JobService) -> None:
     first = await paused(service, "first")
+    job(await service.operations.add_message(first.id, "Be quick.", Actor("eve")))
     job(await service.operations.decide(first.id, decision(action=Action.REJECT, feedback="No.")))
     retry = job(await service.operations.retry_as_new_job(first.id, by="ann"))
     lease = lease_of(await service.claim(retry.id))
     job(await service.operations.fail(lease, Reason.DELIVERY, "main has moved", RESULT))
     (only,) = await earlier_jobs(service)
-    assert only["words"] == ["bob (reject): No."]
+    words = ["eve (message): Be quick.", "bob (reject): No."]
+    assert only["words"] == words
     assert only["summary"] == (
         "42 The job failed (delivery): main has moved. "
         "Its changes are not in the working directory."
@@ -120,7 +123,7 @@ async def test_a_job_with_its_retries_and_rebases_is_shown_once(service: JobServ
     rebased = await service.submit("first", **TALK, rebase=rebase)
     await ended(service, rebased, "On the new commit.")
     (only,) = await earlier_jobs(service)
-    assert (only["summary"], only["words"]) == ("On the new commit.", ["bob (reject): No."])
+    assert (only["summary"], only["words"]) == ("On the new commit.", words)
 
 
 async def test_the_newest_jobs_and_words_are_kept(service: JobService) -> None:
