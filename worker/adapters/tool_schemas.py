@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,32 +47,43 @@ class _Writer:
             raise ValueError(f"has more than {MOST_PARTS} parts")
         if not isinstance(schema, Mapping):
             return {}
-        fields: dict[str, Any] = {}
+        bases = [self.write(base, followed) for base in _listed(schema.get("allOf"))]
         if isinstance(reference := schema.get("$ref"), str) and reference not in followed:
-            fields |= self.write(_target(self.root, reference), followed | {reference})
-        for option in _listed(schema.get("allOf")):
-            fields |= self.write(option, followed)
-        fields |= _plain_fields(schema)
-        if isinstance(properties := schema.get("properties"), Mapping):
-            listed = _listed(schema.get("required"))
-            required = [name for name in properties if name in listed]
-            if odd := [name for name in required if not _NAME.fullmatch(name)]:
-                reason = "some providers of models refuse this name"
-                raise ValueError(f"requires the argument {odd[0]!r}: {reason}")
-            fields["properties"] = {
-                name: self.write(part, followed)
-                for name, part in properties.items()
-                if _NAME.fullmatch(name)
-            }
-            if required:
-                fields["required"] = required
-        if "items" in schema or fields.get("type") == "array":
-            fields["items"] = self.write(schema.get("items"), followed)
+            bases.append(self.write(_target(self.root, reference), followed | {reference}))
+        fields = {name: field for base in bases for name, field in base.items()}
+        fields |= _plain_fields(schema) | self._object_fields(schema, bases, followed)
+        if "items" in schema:
+            fields["items"] = self.write(schema["items"], followed)
+        elif "array" in fields.get("type", ()):
+            fields.setdefault("items", {})
         listed = _listed(schema.get("anyOf")) or _listed(schema.get("oneOf"))
         options = [self.write(option, followed) for option in listed]
         if any(option != {"type": "null"} for option in options):
             fields["anyOf"] = options
         return fields
+
+    def _object_fields(
+        self,
+        schema: Mapping[str, Any],
+        bases: Sequence[Mapping[str, Any]],
+        followed: frozenset[str],
+    ) -> dict[str, Any]:
+        """The fields of an object that has the properties of all its `bases`, too."""
+        properties = {k: part for base in bases for k, part in base.get("properties", {}).items()}
+        required = [name for base in bases for name in base.get("required", ())]
+        required += _listed(schema.get("required"))
+        if isinstance(parts := schema.get("properties"), Mapping):
+            for name, part in parts.items():
+                if _NAME.fullmatch(name):
+                    properties[name] = self.write(part, followed)
+                elif name in required:
+                    reason = "some providers of models refuse this name"
+                    raise ValueError(f"requires the argument {name!r}: {reason}")
+        fields = {
+            "properties": properties,
+            "required": [name for name in properties if name in required],
+        }
+        return {name: field for name, field in fields.items() if field}
 
 
 def _plain_fields(schema: Mapping[str, Any]) -> dict[str, Any]:

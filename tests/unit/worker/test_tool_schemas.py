@@ -37,6 +37,8 @@ def of_argument(schema: Any, **fields: Any) -> dict[str, Any]:
         ({"$ref": "https://example.com/schema"}, {}),
         ({"allOf": [{"$ref": "#/$defs/T"}], "description": "d"}, {**TEXT, "description": "d"}),
         ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": ["array", "null"]}, {"type": "array", "items": {}}),
+        ({"$ref": "#/$defs/List"}, {"type": "array", "items": TEXT}),
         (
             {"type": {"type": 7}, "properties": None, "required": "a", "items": [TEXT]},
             {"items": {}},
@@ -45,7 +47,8 @@ def of_argument(schema: Any, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_an_argument_has_the_keywords_that_clients_accept(schema: Any, argument: Any) -> None:
-    written = portable(of_argument(schema, **{"$defs": {"T": TEXT}}))
+    targets = {"T": TEXT, "List": {"type": "array", "items": TEXT}}
+    written = portable(of_argument(schema, **{"$defs": targets}))
     assert written == of_argument(argument)
     tool = ServerTool("docs__search", "Search.", written).for_model()
     assert convert_to_genai_function_declarations([tool])
@@ -62,6 +65,13 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
 def test_alternatives_of_all_arguments_are_left_out() -> None:
     assert portable(of_argument(TEXT, anyOf=[{"required": ["a"]}], allOf=[])) == of_argument(TEXT)
     assert portable(None) == {"type": "object", "properties": {}}
+
+
+def test_the_arguments_of_all_combined_schemas_are_kept() -> None:
+    parts = [of_argument(TEXT), {"properties": {"b": TEXT, "c": TEXT}, "required": ["b"]}]
+    written = portable({"allOf": parts, "properties": {"d": TEXT}, "required": ["c", "e"]})
+    assert written["properties"] == dict.fromkeys("abcd", TEXT)
+    assert written["required"] == ["a", "b", "c"]
 
 
 def test_an_argument_with_a_name_that_providers_refuse_is_left_out() -> None:
