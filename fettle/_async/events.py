@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -29,24 +30,30 @@ Heard = ReceivedEvent | Mapping[str, Any]
 async def follow(
     transport: AsyncTransport, path: str, after: int, *, live: bool
 ) -> AsyncGenerator[Heard, None]:
-    """Every event after `after`, each once and in order, to the final one; with `live`, also the
-    output of models and runs while it is written. Raises FettleError for a refusal, and for a
-    failure that continues."""
+    """Every event after the number `after`, each once and in order, to the final one; with `live`,
+    also the output of models and runs while it is written. Raises FettleError for a refusal, and
+    for a failure that continues."""
     source = transport.source("GET", path)
+    params = {"tokens": "true"} if live else {}
+    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
     failures = 0
     while True:
         failure: FettleError | None = None
+        headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
         try:
-            async with aclosing(_connection(transport, source, after, live=live)) as connection:
-                async for heard in connection:
-                    failures = 0
-                    if isinstance(heard, ReceivedEvent):
-                        if heard.seq <= after:
-                            continue
-                        after = heard.seq
-                    yield heard
-                    if isinstance(heard, ReceivedEvent) and heard.final:
-                        return
+            async with transport.stream(
+                "GET", path, timeout, params=params, headers=headers
+            ) as response:
+                if response.status_code == HTTPStatus.NO_CONTENT:
+                    return  # the caller has the final event
+                async with aclosing(_read_stream(source, response, after)) as stream:
+                    async for heard in stream:
+                        failures = 0
+                        yield heard
+                        if isinstance(heard, ReceivedEvent):
+                            after = heard.seq
+                            if heard.final:
+                                return
         except httpx.TransportError as broken:
             failure = transport.unreachable(broken)
         except httpx.HTTPStatusError as refused:
@@ -59,26 +66,23 @@ async def follow(
         await transport.sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))
 
 
-async def _connection(
-    transport: AsyncTransport, source: AnswerSource, after: int, *, live: bool
+async def _read_stream(
+    source: AnswerSource, response: httpx.Response, after: int
 ) -> AsyncGenerator[Heard, None]:
-    params = {"tokens": "true"} if live else {}
-    headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
-    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
-    async with transport.stream(
-        source.method, source.path, timeout, params=params, headers=headers
-    ) as response:
-        try:
-            if not response.is_success:
-                await response.aread()
-                response.raise_for_status()
-            if not response.headers.get("content-type", "").startswith(MEDIA_TYPE):
-                text = f"is HTTP {response.status_code} without a stream of events"
-                raise source.unexpected(text)
-            async for sent in EventSource(response).aiter_sse():
-                if sent.event == "tokens":
-                    yield parse_object(source, sent.data, StreamedText)
-                elif sent.id and sent.data:
-                    yield read_event(source, sent.data)
-        except httpx.DecodingError as error:
-            raise source.unexpected(f"cannot be decoded: {error}") from None
+    """The content of one answer. Raises NotFettle, httpx.HTTPStatusError for a refusal, and
+    httpx.TransportError."""
+    try:
+        if not response.is_success:
+            await response.aread()
+            response.raise_for_status()
+        if not response.headers.get("content-type", "").startswith(MEDIA_TYPE):
+            raise source.unexpected(f"is HTTP {response.status_code} without a stream of events")
+        async for sent in EventSource(response).aiter_sse():
+            if sent.event == "tokens":
+                yield parse_object(source, sent.data, StreamedText)
+            elif sent.id and sent.data:
+                event = read_event(source, sent.data)
+                if event.seq > after:
+                    yield event
+    except httpx.DecodingError as error:
+        raise source.unexpected(f"cannot be decoded: {error}") from None

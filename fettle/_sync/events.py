@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -28,24 +29,28 @@ Heard = ReceivedEvent | Mapping[str, Any]
 
 
 def follow(transport: Transport, path: str, after: int, *, live: bool) -> Generator[Heard, None]:
-    """Every event after `after`, each once and in order, to the final one; with `live`, also the
-    output of models and runs while it is written. Raises FettleError for a refusal, and for a
-    failure that continues."""
+    """Every event after the number `after`, each once and in order, to the final one; with `live`,
+    also the output of models and runs while it is written. Raises FettleError for a refusal, and
+    for a failure that continues."""
     source = transport.source("GET", path)
+    params = {"tokens": "true"} if live else {}
+    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
     failures = 0
     while True:
         failure: FettleError | None = None
+        headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
         try:
-            with closing(_connection(transport, source, after, live=live)) as connection:
-                for heard in connection:
-                    failures = 0
-                    if isinstance(heard, ReceivedEvent):
-                        if heard.seq <= after:
-                            continue
-                        after = heard.seq
-                    yield heard
-                    if isinstance(heard, ReceivedEvent) and heard.final:
-                        return
+            with transport.stream("GET", path, timeout, params=params, headers=headers) as response:
+                if response.status_code == HTTPStatus.NO_CONTENT:
+                    return  # the caller has the final event
+                with closing(_read_stream(source, response, after)) as stream:
+                    for heard in stream:
+                        failures = 0
+                        yield heard
+                        if isinstance(heard, ReceivedEvent):
+                            after = heard.seq
+                            if heard.final:
+                                return
         except httpx.TransportError as broken:
             failure = transport.unreachable(broken)
         except httpx.HTTPStatusError as refused:
@@ -58,26 +63,23 @@ def follow(transport: Transport, path: str, after: int, *, live: bool) -> Genera
         transport.sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))
 
 
-def _connection(
-    transport: Transport, source: AnswerSource, after: int, *, live: bool
+def _read_stream(
+    source: AnswerSource, response: httpx.Response, after: int
 ) -> Generator[Heard, None]:
-    params = {"tokens": "true"} if live else {}
-    headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
-    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
-    with transport.stream(
-        source.method, source.path, timeout, params=params, headers=headers
-    ) as response:
-        try:
-            if not response.is_success:
-                response.read()
-                response.raise_for_status()
-            if not response.headers.get("content-type", "").startswith(MEDIA_TYPE):
-                text = f"is HTTP {response.status_code} without a stream of events"
-                raise source.unexpected(text)
-            for sent in EventSource(response).iter_sse():
-                if sent.event == "tokens":
-                    yield parse_object(source, sent.data, StreamedText)
-                elif sent.id and sent.data:
-                    yield read_event(source, sent.data)
-        except httpx.DecodingError as error:
-            raise source.unexpected(f"cannot be decoded: {error}") from None
+    """The content of one answer. Raises NotFettle, httpx.HTTPStatusError for a refusal, and
+    httpx.TransportError."""
+    try:
+        if not response.is_success:
+            response.read()
+            response.raise_for_status()
+        if not response.headers.get("content-type", "").startswith(MEDIA_TYPE):
+            raise source.unexpected(f"is HTTP {response.status_code} without a stream of events")
+        for sent in EventSource(response).iter_sse():
+            if sent.event == "tokens":
+                yield parse_object(source, sent.data, StreamedText)
+            elif sent.id and sent.data:
+                event = read_event(source, sent.data)
+                if event.seq > after:
+                    yield event
+    except httpx.DecodingError as error:
+        raise source.unexpected(f"cannot be decoded: {error}") from None

@@ -117,6 +117,7 @@ def test_a_job_from_its_submission_to_its_files(client: Client, tmp_path: Path) 
     assert programs[0] == ADDS
     assert answers == ["It is done."]
     assert [event.seq for event in job.events(after=numbers[-3])] == numbers[-2:]
+    assert list(job.events(after=numbers[-1])) == []
 
     result = job.result(SECONDS)
     assert (result.answer, result.approved_by) == ("It is done.", "critic")

@@ -206,6 +206,11 @@ def test_a_broken_stream_is_resumed_without_duplicate_events(tiny, service):
     assert resumed == ["0", "2", "2", "3"]
 
 
+def test_a_stream_after_the_final_event_is_empty(tiny, service):
+    tiny.on("GET /jobs/j1/events", Answer(204, ""))
+    assert list(service.events("j1", after=4)) == []
+
+
 def test_a_stream_that_cannot_be_resumed_is_abandoned(service, tiny, slept):
     tiny.on("GET /jobs/j1/events", problem(503, "Redis cannot be reached"))
     with pytest.raises(ApiError, match="Redis cannot be reached"):
