@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import Any
 
 import click
-from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -38,6 +39,10 @@ SERVICE_DEFAULT = "the service's default"
 SHOWN_JOBS = 5
 """The jobs of the thread that a resumed chat shows."""
 HINT = "Alt-Enter: a new line · /help: the commands · Ctrl-D: leave"
+
+
+def _end(signum: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + signum)
 
 
 class Chat:
@@ -80,10 +85,12 @@ class Chat:
         self._terminal = ChatTerminal(folder, self._label, self._below, self._list_models)
 
     def run(self) -> None:
-        """Chat until the person leaves."""
+        """Chat until the person leaves, or a signal ends the chat."""
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signum, _end)
         with (
             TemporaryDirectory(prefix="fettle-chat-", ignore_cleanup_errors=True) as saved,
-            patch_stdout(raw=True),
+            self._terminal.opened(),
         ):
             self._saved = Path(saved)
             self._show_thread()
@@ -213,7 +220,8 @@ class Chat:
         self._decide("revise", feedback)
 
     def _ask_decision(self, _: str) -> None:
-        decide(self._service, self._seen_review(), self._screen)
+        with self._terminal.line_mode():
+            decide(self._service, self._seen_review(), self._screen)
 
     def _choose_model(self, name: str) -> None:
         self._choose("model", name)

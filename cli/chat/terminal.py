@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
+import termios
+import tty
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+)
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -13,12 +21,13 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100 import Vt100Input, cooked_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 from rich.console import Console, RenderableType
 
 from cli.chat.commands import complete
+from cli.chat.output import ChatOutput
 from cli.chat.user_state import open_history
 from cli.follow.review_prompt import Later
 
@@ -41,7 +50,8 @@ class ChatTerminal:
         models: Callable[[], Iterable[str]],
     ) -> None:
         self._below = below
-        keys = _Keys(sys.stdin)
+        self._keys = keys = _Keys(sys.stdin)
+        self._output = ChatOutput()
         self._lines: PromptSession[str] = PromptSession(
             lambda: [("class:prompt", f"{label()}> ")],
             history=open_history(folder),
@@ -57,16 +67,39 @@ class ChatTerminal:
         )
         self._answers: PromptSession[str] = PromptSession(input=keys, style=STYLE)
 
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """During the block, stdout is printed above the line. Between two lines the terminal keeps
+        the keys for the next line. In its line mode, it would echo them into the output."""
+        before = termios.tcgetattr(self._keys.fileno())
+        tty.setcbreak(self._keys.fileno(), termios.TCSANOW)
+        try:
+            with redirect_stdout(self._output), redirect_stderr(self._output):
+                yield
+        finally:
+            termios.tcsetattr(self._keys.fileno(), termios.TCSANOW, before)
+
+    def line_mode(self) -> AbstractContextManager[None]:
+        """The mode in which other code reads the terminal."""
+        return cooked_mode(self._keys.fileno())
+
     def read(self, text: str, *, live: bool) -> str:
         """The next line, which begins with `text`; `live`: the view below changes. Raises EOFError
         and KeyboardInterrupt."""
-        return self._lines.prompt(default=text, refresh_interval=REFRESH_SECONDS if live else 0)
+        refresh = REFRESH_SECONDS if live else 0
+        with self._output.above_line():
+            return self._lines.prompt(
+                default=text, refresh_interval=refresh, pre_run=self._output.start
+            )
 
     def ask(self, question: str) -> str:
         """The answer to a question, without surrounding spaces; it is not in the history. Raises
         Later if the person leaves the question."""
         try:
-            return self._answers.prompt([("class:prompt", question)]).strip()
+            with self._output.above_line():
+                return self._answers.prompt(
+                    [("class:prompt", question)], pre_run=self._output.start
+                ).strip()
         except (EOFError, KeyboardInterrupt):
             raise Later from None
 

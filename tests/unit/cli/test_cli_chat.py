@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
+import subprocess
 import sys
 import termios
 import threading
 import time
+from contextlib import contextmanager
 
 import click
 import pytest
 from prompt_toolkit.application import get_app_session
 from prompt_toolkit.output import DummyOutput
-from prompt_toolkit.patch_stdout import patch_stdout
 from support.processes.fettle_command import environment
 from support.processes.fettle_command import fettle as run_fettle
 from support.servers.tiny_service import job
@@ -89,27 +91,102 @@ def test_a_message_that_came_too_late_is_named_at_the_end_of_the_job():
     assert "message 2: it came too late; the next line that you type follows up" in texts
 
 
-def test_the_terminal_takes_no_keys_while_another_thread_prints(monkeypatch):
+class RecordingOutput(DummyOutput):
+    """A terminal that reports no position of its cursor, so that each print above a line waits."""
+
+    responds_to_cpr = True
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def write_raw(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@contextmanager
+def open_chat(monkeypatch):
+    """A chat's terminal, its output and the file descriptor that types keys."""
     keys, terminal = pty.openpty()
-    modes = []
-
-    class Output(DummyOutput):
-        def write_raw(self, data: str) -> None:
-            if "an event" in data:
-                modes.append(termios.tcgetattr(terminal)[3])
-                os.write(keys, b"typed\r")
-
-    def print_above() -> None:
-        while termios.tcgetattr(terminal)[3] & termios.ICANON:
-            time.sleep(0.01)
-        print("an event")
-
+    output = RecordingOutput()
     # Another thread has the default session: `create_app_session` would be for this thread only.
-    monkeypatch.setattr(get_app_session(), "_output", Output())
-    with os.fdopen(terminal) as stdin, patch_stdout(raw=True):
+    monkeypatch.setattr(get_app_session(), "_output", output)
+    with os.fdopen(terminal) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         chat = ChatTerminal(None, lambda: "running", lambda: "", tuple)
+        with chat.opened():
+            yield chat, output, keys
+    os.close(keys)
+
+
+def test_keys_between_two_lines_are_the_next_line_and_no_output(monkeypatch):
+    with open_chat(monkeypatch) as (terminal, _, keys):
+        os.write(keys, b"typed\r")
+        assert terminal.read("", live=False) == "typed"
+        os.set_blocking(keys, False)
+        with pytest.raises(BlockingIOError):  # the terminal has echoed nothing
+            os.read(keys, 100)
+
+
+def test_texts_of_other_threads_are_printed_in_order_after_a_line_has_ended(monkeypatch):
+    with open_chat(monkeypatch) as (terminal, output, keys):
+
+        def print_texts() -> None:
+            while not get_app_session().app:
+                time.sleep(0.01)
+            print("while the person types")
+            time.sleep(0.3)
+            os.write(keys, b"typed\r")
+            time.sleep(0.1)
+            print("after Enter")
+
+        thread = threading.Thread(target=print_texts)
+        thread.start()
+        assert terminal.read("", live=False) == "typed"
+        thread.join()
+        assert "".join(output.texts) == "while the person types\nafter Enter\n"
+
+
+def test_the_terminal_takes_no_keys_while_another_thread_prints(monkeypatch):
+    with open_chat(monkeypatch) as (terminal, output, keys):
+        modes = []
+
+        def write_raw(_: str) -> None:
+            modes.append(termios.tcgetattr(keys)[3])
+            os.write(keys, b"typed\r")
+
+        monkeypatch.setattr(output, "responds_to_cpr", False)
+        monkeypatch.setattr(output, "write_raw", write_raw)
+
+        def print_above() -> None:
+            while not get_app_session().app:
+                time.sleep(0.01)
+            print("an event")
+
         threading.Thread(target=print_above, daemon=True).start()
-        assert chat.read("", live=False) == "typed"
-    assert not modes[0] & (termios.ICANON | termios.ECHO)
+        assert terminal.read("", live=False) == "typed"
+        assert not modes[0] & (termios.ICANON | termios.ECHO)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_files_of_a_review_and_a_usable_terminal(signum, tmp_path):
+    keys, terminal = pty.openpty()
+    before = termios.tcgetattr(keys)
+    files = tmp_path / "tmp"
+    files.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "chat"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment(tmp_path) | {"TMPDIR": str(files), "TERM": "dumb"},
+    )
+    os.close(terminal)
+    shown = b""
+    while b"task>" not in shown:
+        shown += os.read(keys, 10_000)
+    assert list(files.iterdir())
+    process.send_signal(signum)
+    assert process.wait(20) == 128 + signum
+    assert not list(files.iterdir())
+    assert termios.tcgetattr(keys) == before
     os.close(keys)
