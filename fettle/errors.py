@@ -24,6 +24,14 @@ class FettleError(Exception):
         self.title = title
         self.detail = detail
         self.remedy = remedy
+        if remedy:
+            self.add_note(remedy)  # the end of a traceback shows it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy of the error, also in another process. The connection of a `result` stays here, so
+        the copy's `result` is None."""
+        fields = vars(self) | ({"result": None} if "result" in vars(self) else {})
+        return Exception.__new__, (type(self), *self.args), fields
 
 
 class BadSettings(FettleError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
@@ -39,6 +41,7 @@ async def follow(
     failures = 0
     while True:
         failure: FettleError | None = None
+        start = math.inf
         headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
         try:
             async with transport.stream(
@@ -46,6 +49,7 @@ async def follow(
             ) as response:
                 if response.status_code == HTTPStatus.NO_CONTENT:
                     return  # the caller has the final event
+                start = time.monotonic()
                 async with aclosing(_read_stream(source, response, after)) as stream:
                     async for heard in stream:
                         failures = 0
@@ -60,7 +64,8 @@ async def follow(
             failure = transport.refusal(source, refused.response)
             if refused.response.status_code not in PASSING:
                 raise failure from None
-        failures += 1
+        # A proxy may end each quiet connection, for example while the job waits for a person.
+        failures = 1 if time.monotonic() - start > MOST_WAIT_SECONDS else failures + 1
         if failure is not None and failures > PATIENCE:
             raise failure
         await transport.sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))

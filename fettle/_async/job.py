@@ -138,13 +138,11 @@ class AsyncJob:
         """Show the job in a notebook, and update the display until the job ends. Raises FettleError
         without IPython."""
         display = open_display(self)
-        shown_at = -AGAIN_SECONDS
         async with aclosing(self.events()) as events:
             async for event in events:
-                if event.kind in FINAL or time.monotonic() - shown_at >= AGAIN_SECONDS:
+                if self.last is None or event.seq > self.last.last_event:
                     await self.state()
                     display.update(self)
-                    shown_at = time.monotonic()
 
     def _repr_html_(self) -> str:
         """The state that was read last, for a notebook."""
@@ -162,6 +160,8 @@ class AsyncJob:
             seconds = deadline - look_start
             try:
                 job = await self.state(wait=int(max(0, min(seconds, LONGEST_WAIT_SECONDS))))
+                if job.status in FINAL:
+                    return await self._outcome(job)
             except (ApiError, ServiceUnreachable) as error:
                 failures += 1
                 passes = not isinstance(error, ApiError) or error.retryable
@@ -169,8 +169,6 @@ class AsyncJob:
                     raise
             else:
                 failures = 0
-                if job.status in FINAL:
-                    return await self._outcome(job)
                 if job.review is not None and on_review == "raise":
                     raise ReviewNeeded(self.id, job.review)
                 if seconds <= 0:

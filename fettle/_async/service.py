@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -15,11 +16,14 @@ from fettle import types
 from fettle._async.administration import AsyncAdministration
 from fettle._async.events import Heard, follow
 from fettle._async.transport import idempotency, job_path, without_empty
+from fettle.errors import FettleError
 from fettle.events import Hear, ReceivedEvent
 
 Job = Mapping[str, Any]
 Content = str | bytes | Path
 """The content of a file: text, bytes, or the path of a file on this machine."""
+UNFIT = re.compile('["\x00-\x1f\ud800-\udfff]')
+"""The characters that a form does not carry: the service would read another name."""
 PATCH_BEGINS = b"diff --git "
 BATCH_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 """The service makes or cancels up to 500 jobs."""
@@ -45,6 +49,9 @@ class AsyncService(AsyncAdministration):
         """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind,
         and a git `bundle`, are sent as further parts of the form. `once`: the Idempotency-Key; the
         default is a new key."""
+        for path in files or {}:
+            if not path or UNFIT.search(path):
+                raise FettleError("a file cannot have this name", ascii(path), "rename the file")
         if not files and bundle is None:
             return await self.receipt("/jobs", json=spec, headers=idempotency(once))
         parts: list[Any] = [

@@ -42,6 +42,8 @@ LOST_SECONDS = 0.5
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 BUSY = frozenset({429, 503})
 LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+AWAY = (*LOST, httpx.ConnectError)
+"""The errors that pass when a service has been there, and starts again."""
 
 
 class AsyncTransport:
@@ -63,8 +65,13 @@ class AsyncTransport:
     ) -> None:
         self.url = (url or os.environ.get("FETTLE_URL") or DEFAULT_URL).rstrip("/")
         self.key = api_key or os.environ.get("FETTLE_API_KEY") or DEVELOPMENT_KEY
-        self._origin = origin_of(parse_address(self.url))
-        if not (self.key.isascii() and self.key.isprintable()):
+        address = parse_address(self.url)
+        self._origin = origin_of(address)
+        self._auth: dict[str, Any] = {}
+        if address.userinfo:  # errors and pages show the address, so it has no password
+            self._auth = {"auth": (address.username, address.password)}
+            self.url = str(address.copy_with(userinfo=b"")).rstrip("/")
+        if not _fits_header(self.key):
             text = "FETTLE_API_KEY has characters that no key has"
             raise BadSettings("the key cannot be used", text, "copy the key again")
         self._tries = tries
@@ -113,7 +120,13 @@ class AsyncTransport:
             "X-API-Key": self.key,
         }
         async with self._http.stream(
-            method, url, headers=headers, timeout=timeout, follow_redirects=False, **request
+            method,
+            url,
+            headers=headers,
+            timeout=timeout,
+            follow_redirects=False,
+            **self._auth,
+            **request,
         ) as answer:
             yield answer
 
@@ -121,8 +134,9 @@ class AsyncTransport:
         """The complete answer to a request that the service carried out. Raises FettleError."""
         is_idempotent = method != "POST" or path.endswith("/cancel")
         repeatable = is_idempotent or "Idempotency-Key" in request.get("headers", {})
+        passing: tuple[type[httpx.TransportError], ...] = LOST
         for tries_left in reversed(range(self._tries)):
-            seconds = LOST_SECONDS
+            seconds = LOST_SECONDS * 2 ** (self._tries - 1 - tries_left)
             try:
                 async with self.stream(method, path, **request) as answer:
                     await answer.aread()
@@ -131,9 +145,11 @@ class AsyncTransport:
                 seconds = _retry_after(answer)
                 error: FettleError = self.refusal(self.source(method, path), answer)
                 passes = answer.status_code in BUSY
+                passing = AWAY
             except httpx.TransportError as broken:
                 error = self.unreachable(broken)
-                passes = isinstance(broken, LOST)
+                passes = isinstance(broken, passing)
+                passing = AWAY
             except httpx.DecodingError as wrong:
                 raise self.source(method, path).unexpected(f"cannot be decoded: {wrong}") from None
             if not (passes and tries_left and repeatable):
@@ -185,7 +201,8 @@ class AsyncTransport:
 
     def unreachable(self, error: httpx.TransportError) -> ServiceUnreachable:
         """The error for a request without an answer."""
-        detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
+        is_late = isinstance(error, httpx.TimeoutException)
+        detail = "it did not answer in time" if is_late else str(error)
         return ServiceUnreachable(f"no Fettle answers at {self.url}", detail, START_IT)
 
 
@@ -195,8 +212,15 @@ def without_empty(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def idempotency(once: str | None = None) -> dict[str, str]:
-    """The header with this Idempotency-Key, by default with a new key."""
-    return {"Idempotency-Key": once or secrets.token_hex(16)}
+    """The header with this Idempotency-Key, by default with a new key. Raises FettleError."""
+    key = once or secrets.token_hex(16)
+    if not _fits_header(key):
+        raise FettleError("an Idempotency-Key has printable ASCII characters only", repr(key))
+    return {"Idempotency-Key": key}
+
+
+def _fits_header(value: str) -> bool:
+    return value.isascii() and value.isprintable() and value == value.strip()
 
 
 def job_path(job_id: str) -> str:
@@ -206,7 +230,8 @@ def job_path(job_id: str) -> str:
 
 def _not_fettle(source: AnswerSource, answer: httpx.Response) -> NotFettle:
     media_type = answer.headers.get("content-type", "no type")
-    return source.unexpected(f"is HTTP {answer.status_code} with {media_type}")
+    target = f", which leads to {link}" if (link := answer.headers.get("location")) else ""
+    return source.unexpected(f"is HTTP {answer.status_code} with {media_type}{target}")
 
 
 def _retry_after(answer: httpx.Response) -> float:
@@ -214,4 +239,4 @@ def _retry_after(answer: httpx.Response) -> float:
         seconds = float(answer.headers.get("Retry-After", "1"))
     except ValueError:  # an HTTP date: no service of Fettle sends one
         seconds = 1.0
-    return min(max(seconds, 0.1), MOST_WAIT_SECONDS)
+    return max(min(MOST_WAIT_SECONDS, seconds), 0.1)  # not a number: the longest time

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from http import HTTPStatus
@@ -38,11 +40,13 @@ def follow(transport: Transport, path: str, after: int, *, live: bool) -> Genera
     failures = 0
     while True:
         failure: FettleError | None = None
+        start = math.inf
         headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
         try:
             with transport.stream("GET", path, timeout, params=params, headers=headers) as response:
                 if response.status_code == HTTPStatus.NO_CONTENT:
                     return  # the caller has the final event
+                start = time.monotonic()
                 with closing(_read_stream(source, response, after)) as stream:
                     for heard in stream:
                         failures = 0
@@ -57,7 +61,8 @@ def follow(transport: Transport, path: str, after: int, *, live: bool) -> Genera
             failure = transport.refusal(source, refused.response)
             if refused.response.status_code not in PASSING:
                 raise failure from None
-        failures += 1
+        # A proxy may end each quiet connection, for example while the job waits for a person.
+        failures = 1 if time.monotonic() - start > MOST_WAIT_SECONDS else failures + 1
         if failure is not None and failures > PATIENCE:
             raise failure
         transport.sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))

@@ -139,13 +139,11 @@ class Job:
         """Show the job in a notebook, and update the display until the job ends. Raises FettleError
         without IPython."""
         display = open_display(self)
-        shown_at = -AGAIN_SECONDS
         with closing(self.events()) as events:
             for event in events:
-                if event.kind in FINAL or time.monotonic() - shown_at >= AGAIN_SECONDS:
+                if self.last is None or event.seq > self.last.last_event:
                     self.state()
                     display.update(self)
-                    shown_at = time.monotonic()
 
     def _repr_html_(self) -> str:
         """The state that was read last, for a notebook."""
@@ -163,6 +161,8 @@ class Job:
             seconds = deadline - look_start
             try:
                 job = self.state(wait=int(max(0, min(seconds, LONGEST_WAIT_SECONDS))))
+                if job.status in FINAL:
+                    return self._outcome(job)
             except (ApiError, ServiceUnreachable) as error:
                 failures += 1
                 passes = not isinstance(error, ApiError) or error.retryable
@@ -170,8 +170,6 @@ class Job:
                     raise
             else:
                 failures = 0
-                if job.status in FINAL:
-                    return self._outcome(job)
                 if job.review is not None and on_review == "raise":
                     raise ReviewNeeded(self.id, job.review)
                 if seconds <= 0:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,11 +17,14 @@ from fettle import types
 from fettle._sync.administration import Administration
 from fettle._sync.events import Heard, follow
 from fettle._sync.transport import idempotency, job_path, without_empty
+from fettle.errors import FettleError
 from fettle.events import Hear, ReceivedEvent
 
 Job = Mapping[str, Any]
 Content = str | bytes | Path
 """The content of a file: text, bytes, or the path of a file on this machine."""
+UNFIT = re.compile('["\x00-\x1f\ud800-\udfff]')
+"""The characters that a form does not carry: the service would read another name."""
 PATCH_BEGINS = b"diff --git "
 BATCH_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 """The service makes or cancels up to 500 jobs."""
@@ -46,6 +50,9 @@ class Service(Administration):
         """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind,
         and a git `bundle`, are sent as further parts of the form. `once`: the Idempotency-Key; the
         default is a new key."""
+        for path in files or {}:
+            if not path or UNFIT.search(path):
+                raise FettleError("a file cannot have this name", ascii(path), "rename the file")
         if not files and bundle is None:
             return self.receipt("/jobs", json=spec, headers=idempotency(once))
         parts: list[Any] = [

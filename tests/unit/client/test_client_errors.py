@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import traceback
 from pathlib import Path
 
 import pytest
 from support.servers.tiny_service import TinyService, problem
 
+import fettle
 from fettle import Client, Service
-from fettle.errors import ApiError, BadSettings
+from fettle.errors import ApiError, BadSettings, FettleError, JobCancelled, JobFailed, NotFettle
 from fettle.problems import TYPES, StaleReview
 
 DOCS = Path(__file__).parents[3] / "docs" / "api.md"
@@ -40,6 +43,31 @@ def test_a_problem_raises_the_class_of_its_type(tiny: TinyService, kind: str) ->
     assert raised.value.problem["limit"] == 7
 
 
+def test_an_error_reaches_another_process() -> None:
+    with Client("http://127.0.0.1:9", "k") as client:
+        errors = [
+            TYPES["/problems/not-found"]({"title": "No", "detail": "gone", "status": 404}, "/x"),
+            NotFettle("http://fettle.test", "is HTTP 301"),
+            JobCancelled("j1", client),
+            JobFailed("j1", "timeout", "late", client),  # no process can take over a connection
+        ]
+        for error in errors:
+            copied = pickle.loads(pickle.dumps(error))
+            assert type(copied) is type(error)
+            assert str(copied) == str(error)
+            fields = vars(error) | ({"result": None} if hasattr(error, "result") else {})
+            assert vars(copied) == fields
+
+
+def test_a_traceback_shows_the_remedy() -> None:
+    error = FettleError("no Fettle answers", remedy="start it")
+    assert traceback.format_exception(error)[-1] == "start it\n"
+
+
+def test_the_names_of_the_package_are_listed() -> None:
+    assert {"Client", "AsyncClient", "run"} <= set(dir(fettle))
+
+
 def test_a_decision_on_a_review_that_is_not_open_any_more_is_refused(tiny: TinyService) -> None:
     tiny.on("POST /jobs/j1/review", problem(409, "Another", type="/problems/stale-review"))
     with Client(tiny.url, "k") as client, pytest.raises(StaleReview):
@@ -55,6 +83,7 @@ def test_a_decision_on_a_review_that_is_not_open_any_more_is_refused(tiny: TinyS
         ("http://[::1", "k"),
         ("https://fettle.test", "sch\u00fcssel"),
         ("https://fettle.test", "a\nb"),
+        ("https://fettle.test", "a "),
     ],
 )
 def test_an_address_or_a_key_that_cannot_be_used_is_refused(url: str, key: str) -> None:

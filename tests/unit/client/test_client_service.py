@@ -7,8 +7,9 @@ import json
 import pickle
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from support.servers.tiny_service import Answer, event, job, problem, serving, s
 from cli.errors import from_client
 from cli.exit_codes import BAD_USAGE
 from fettle import Job, Service
+from fettle._sync import events
 from fettle.errors import ApiError, FettleError, NotFettle, ServiceUnreachable
 from settings.base import DEVELOPMENT_KEY
 
@@ -94,6 +96,88 @@ def test_a_lost_connection_is_made_again_if_that_has_no_second_effect(slept):
     ):
         service.decide("j1", {"action": "approve"})
     assert len(slept) == 2
+
+
+@contextmanager
+def scripted(answer: Callable[[], httpx.Response], slept: list[float]) -> Iterator[Service]:
+    """A client without a server: `answer` makes or refuses each connection."""
+    transport = httpx.MockTransport(lambda _request: answer())
+    with (
+        httpx.Client(transport=transport) as http,
+        Service("http://fettle.test", "k", http=http, sleep=slept.append) as service,
+    ):
+        yield service
+
+
+def test_a_submission_outlives_a_restart_of_the_service(slept):
+    answers = [httpx.RemoteProtocolError("gone"), *[httpx.ConnectError("refused")] * 2]
+
+    def answer() -> httpx.Response:
+        if answers:
+            raise answers.pop(0)
+        return httpx.Response(202, json=job(status="queued"))
+
+    with scripted(answer, slept) as service:
+        assert service.submit({"task": "x"})["id"] == "j1"
+        assert slept == sorted(slept)
+        answers.append(httpx.ConnectError("certificate verify failed"))
+        with pytest.raises(ServiceUnreachable, match="certificate verify failed"):
+            service.submit({"task": "x"})  # no service was there: the caller hears it at once
+    assert len(slept) == 3
+
+
+def test_a_quiet_stream_outlives_any_number_of_cuts(slept, monkeypatch):
+    seconds = 0.0
+    cuts = 30
+
+    def answer() -> httpx.Response:
+        nonlocal cuts
+        cuts -= 1
+        head = {"Content-Type": "text/event-stream"}
+        text = "" if cuts else event(1, "succeeded")
+        return httpx.Response(200, content=cut_after_a_minute(text), headers=head)
+
+    def cut_after_a_minute(text: str) -> Iterator[bytes]:
+        nonlocal seconds
+        yield text.encode()
+        seconds += 60
+        raise httpx.ReadError("a proxy ends the connection")
+
+    monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: seconds))
+    with scripted(answer, slept) as service:
+        assert [received.seq for received in service.events("j1")] == [1]
+
+
+def test_the_password_of_an_address_is_in_no_error_and_on_no_page(tiny):
+    tiny.on("GET /jobs/j1", Answer(301, "", {"Location": "https://fettle.test/jobs/j1"}))
+    url = tiny.url.replace("http://", "http://me:hush@")
+    with Service(url, "k") as service, pytest.raises(NotFettle) as refused:
+        Job(service, "j1").state()
+    assert "hush" not in str(refused.value)
+    assert "leads to https://fettle.test/" in str(refused.value)
+    assert Job(service, "j1").page == f"{tiny.url}/app/jobs/j1"
+    assert tiny.requests[0].headers["authorization"] == "Basic bWU6aHVzaA=="
+
+
+@pytest.mark.parametrize("name", ["", 'a"b.txt', "a\nb.txt", "a\udce9.txt"])
+def test_a_file_that_would_get_another_name_is_refused(tiny, service, name):
+    with pytest.raises(FettleError, match="cannot have this name"):
+        service.submit({"task": "x"}, {name: b"x"})
+    assert tiny.requests == []
+
+
+@pytest.mark.parametrize("key", ["a\nb", "a ", "sch\u00fcssel"])
+def test_an_idempotency_key_that_no_header_holds_is_refused(service, key):
+    with pytest.raises(FettleError, match="Idempotency-Key"):
+        service.submit({"task": "x"}, once=key)
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e9"])
+def test_the_wait_for_a_busy_service_has_a_limit(tiny, service, slept, seconds):
+    busy = Answer(503, "<html>", {"Content-Type": "text/html", "Retry-After": seconds})
+    tiny.on("GET /jobs/j1", busy, Answer(200, job()))
+    service.job("j1")
+    assert slept == [20.0]
 
 
 def test_a_client_of_the_caller_follows_no_redirect_with_the_key(tiny):
@@ -181,6 +265,15 @@ def test_the_wait_for_a_result_continues_while_the_service_is_busy(tiny, service
     with pytest.raises(ApiError, match="No such job"):
         Job(service, "j1").result()
     assert sum(slept) < 30
+
+
+def test_the_result_waits_for_its_list_of_files(tiny, service, slept, monkeypatch):
+    listed = {"files": [{"path": "a.txt", "digest": "0", "size": 1}]}
+    busy = problem(503, "Redis cannot be reached", retryable=True)
+    tiny.on("GET /jobs/j1/files", *[busy] * 6, Answer(200, listed))
+    ended = Job(service, "j1")
+    monkeypatch.setattr(ended, "state", lambda wait: SimpleNamespace(status="succeeded"))
+    assert list(ended.result().files) == ["a.txt"]
 
 
 def test_the_wait_for_a_result_ends_in_time_without_a_service(slept):

@@ -42,7 +42,7 @@ def test_a_job_that_was_not_read_shows_its_page() -> None:
         assert "/app/jobs/j1" in Job(service, "j1")._repr_html_()
 
 
-def test_watch_updates_one_display_until_the_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_shows_the_newest_state_after_each_event(monkeypatch: pytest.MonkeyPatch) -> None:
     pages: list[str] = []
     display = SimpleNamespace(update=lambda job: pages.append(job._repr_html_()))
     interactive = SimpleNamespace(display=lambda _job, *, display_id: display)
@@ -50,18 +50,24 @@ def test_watch_updates_one_display_until_the_job_ends(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "IPython.display", interactive)
     with Service("http://127.0.0.1:8000") as service:
         job = Job(service, "j1")
-        states = iter([a_job(status="running"), a_job(status="succeeded")])
+        newest = [2, 3, 4]
+        states = iter(
+            a_job(status=status, last_event=number)
+            for status, number in zip(
+                ("running", "awaiting_review", "succeeded"), newest, strict=True
+            )
+        )
 
         def read() -> types.Job:
             job.last = next(states)
             return job.last
 
-        kinds = ["started", "planned", "succeeded"]
-        events = (SimpleNamespace(kind=kind) for kind in kinds)
+        events = (SimpleNamespace(seq=seq) for seq in (1, 2, *newest))
         monkeypatch.setattr(job, "state", read)
         monkeypatch.setattr(job, "events", lambda: events)
         job.watch()
-    assert ["<b>running</b>" in pages[0], "<b>succeeded</b>" in pages[-1]] == [True, True]
+    shown = [page.partition("</b>")[0] for page in pages]
+    assert shown == ["<div><b>running", "<div><b>awaiting review", "<div><b>succeeded"]
 
 
 def test_without_a_notebook_an_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
