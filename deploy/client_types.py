@@ -45,7 +45,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter
 
-from fettle._model import UNKNOWN, Model, UnknownEvent, tag_among
+from fettle._model import UNKNOWN, Model, tag_among
+from fettle._model import UnknownEvent as UnknownEvent  # noqa: PLC0414 - a public name
 '''
 
 

@@ -17,9 +17,10 @@ with Client() as client:
                 print("\nPlan", *plan.steps, sep="\n- ")
             case types.RunFinishedEvent(data=run):
                 print(f"\nCode\n{run.code.text}\nOutput\n{run.stdout.text}{run.stderr.text}")
-                for picture in run.artifacts:
-                    path = Path(picture.name).name
-                    Path(path).write_bytes(job.artifact(picture.name, digest=picture.digest))
+                for picture in run.artifacts:  # in a folder of their own: they replace no file
+                    path = Path(job.id, Path(picture.name).name)
+                    path.parent.mkdir(exist_ok=True)
+                    path.write_bytes(job.artifact(picture.name, digest=picture.digest))
                     print("Picture", path)
             case types.ReviewOpenedEvent():
                 feedback = input("\nEnter approves; your words send it back: ")
