@@ -14,7 +14,7 @@ See ADR 81.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final, cast
 
@@ -103,8 +103,8 @@ def _people(state: State) -> dict[str, Any]:
     decisions = [
         {
             **decision,
-            "feedback": ranked_text(decision.get("feedback") or "", PEOPLE),
-            "code": ranked_text(decision.get("code") or "", PEOPLE),
+            "feedback": _indented(decision.get("feedback") or "", PEOPLE),
+            "code": _indented(decision.get("code") or "", PEOPLE),
         }
         for decision in state.get("decisions", [])
         if decision.get("feedback") or decision.get("comments") or decision.get("code")
@@ -124,16 +124,16 @@ def _people(state: State) -> dict[str, Any]:
     }
 
 
+def _indented(text: str, rank: int) -> Ranked:
+    """The text of an item of a list, of which no line looks like a part of the request."""
+    return ranked_text(indent(text, "  ").lstrip(), rank)
+
+
 def _earlier_job(job: EarlierJob, rank: int) -> dict[str, Any]:
-    """The texts are indented, so that no line of them looks like a part of the request."""
-
-    def to_section_text(text: str) -> Ranked:
-        return ranked_text(indent(text, "  ").lstrip(), rank)
-
     return {
-        "task": to_section_text(head_and_tail(job["task"], EARLIER_SHOWN)),
-        "summary": to_section_text(head_and_tail(job["summary"], EARLIER_SHOWN)),
-        "words": [to_section_text(words) for words in job.get("words", ())],
+        "task": _indented(head_and_tail(job["task"], EARLIER_SHOWN), rank),
+        "summary": _indented(head_and_tail(job["summary"], EARLIER_SHOWN), rank),
+        "words": [_indented(words, rank) for words in job.get("words", ())],
     }
 
 
@@ -166,8 +166,9 @@ def _left_by_programs(state: State) -> frozenset[str]:
 
 
 def _change(state: State, change: ChangeForCritic) -> dict[str, Any]:
-    written = (FileText.complete(path, "by the tester", text) for path, text in _tests(state))
-    tests = [*change.tests, *written]
+    written = state.get("tests", {})  # on a repository they are also in the change
+    tests = [file for file in change.tests if written.get(file.path) != file.content]
+    tests += (FileText.complete(path, "by the tester", text) for path, text in written.items())
     numbered_data = enumerate(change.data[:MOST_LISTED], DATA)
     return {
         "change": _files(change.code, CHANGE),
@@ -177,10 +178,6 @@ def _change(state: State, change: ChangeForCritic) -> dict[str, Any]:
         "data": [_data(file, rank) for rank, file in numbered_data],
         "more_data": _more(change.data),
     }
-
-
-def _tests(state: State) -> Iterable[tuple[str, str]]:
-    return sorted(state.get("tests", {}).items())
 
 
 def _files(files: Sequence[FileText], rank: int) -> list[Section]:

@@ -90,7 +90,6 @@ async def _request(branch_input: Branch, ports: Ports) -> Prompt:
     step_prompt = prompt(
         "executor/step",
         step=step,
-        does=state["plan"][step - 1],
         others=[number for number in branch_input["wave"] if number != step],
         done=join_context(state)["branches"],
     )

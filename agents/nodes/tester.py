@@ -80,7 +80,7 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 async def _write_tests(state: State, runtime: Runtime[Ports]) -> tuple[UsefulTests, str, str]:
     """The useful tests, the interface that they expect, and a note for people."""
     ports = runtime.context
-    request = task_prompt("task", state, ports.repository)
+    request = task_prompt("tester/task", state, ports.repository)
     system = render(
         "tester/system",
         most=MAX_FILES,

@@ -122,6 +122,7 @@ def task_prompt(
     return prompt(
         name,
         task=job["task"],
+        steps=job["steps"],
         earlier=job["earlier"],
         files=job.get("inputs") or ([] if contents else job["files"]),
         contents=contents,

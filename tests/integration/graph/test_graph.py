@@ -152,10 +152,10 @@ EARLIER = """- Task: First.
   The task:
   Outcome: A file.
 - Task: B.
-  Outcome: A file.
   Ada (revise): Two lines:
   like this.
   Ada (approve): Fine.
+  Outcome: A file.
 """
 
 

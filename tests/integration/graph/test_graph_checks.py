@@ -6,17 +6,19 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
 from support.graph.graphs import PLAN, Crash, Journey, call, only, turn, verdict
 
+from agents.critic.request import critic_messages
 from agents.graph.job_input import job_fields
 from agents.graph.memory_ports import MemoryEvents, MemoryRecord
 from agents.ports import Bounds, Event
 from agents.ports.checks import Checks
 from agents.ports.repository import RepositoryFacts
+from agents.state import State
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, IsolationLayer, Limits, RunResult
 
@@ -237,6 +239,19 @@ def test_a_sum():
 """
 
 
+async def test_the_tester_reads_the_steps_of_the_person(tmp_path: Path, sandbox: Counted) -> None:
+    steps = "The steps, as the person planned them:\n\n1. Add a to b.\n2. Test it."
+    tests = {**written_by_tester({"test_add.py": TEST}), "expect": steps}
+    turns = [
+        tests,
+        *passing("solution.py: add(a, b)", RIGHT, 0),
+        verdict("Acceptance checks of revision 1: passed", "approve", run="r1"),
+    ]
+    journey = journey_of(tmp_path, turns, sandbox, None)
+    await journey.begin(job_fields(TASK, steps=["Add a to b.", "Test it."], write_tests=True))
+    assert (await journey.outcome()).approved_by == "critic"
+
+
 async def test_a_test_that_needs_the_solution_stays_even_if_an_empty_solution_passes_it(
     tmp_path: Path, sandbox: Counted
 ) -> None:
@@ -335,7 +350,7 @@ async def test_the_testers_tests_become_part_of_the_change(
     turns = [
         written_by_tester({"test_add.py": TEST}),
         PLAN,
-        *passing(f"{TESTED} are put into the project", WRONG, 0),
+        *passing(f"{TESTED}. Do not write or change them.", WRONG, 0),
         *again,
     ]
     journey = Journey.plan(tmp_path, turns, sandbox)
@@ -350,6 +365,10 @@ async def test_the_testers_tests_become_part_of_the_change(
     assert payload["checks"]["passed"] is True
     written = [use for use in journey.event_data("tool_used") if use["path"] == TESTED]
     assert [use.get("by") for use in written] == ["tester", None, "tester"]
+    state = await journey.graph.aget_state(journey.config)
+    _, request = await critic_messages(cast("State", state.values), journey.ports)
+    assert request.text.count(f"=== {TESTED}") == 1
+    assert f"=== {TESTED}, by the tester\n" in request.text
     by_hand = await workspace.keep(TEST.replace("3", "4").encode())
     payload = paused_work(await journey.decide("edit", files={TESTED: by_hand}))
     assert payload["checks"]["passed"] is False

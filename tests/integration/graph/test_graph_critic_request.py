@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,10 @@ from agents.graph.job_input import initial_state, job_fields
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import Chains, RoleModels
+from agents.nodes.executor import task_request
+from agents.parallel.merging import join_context
 from agents.ports import Bounds
+from agents.prompts import render, task_prompt
 from agents.state import EarlierJob, State
 from agents.texts import numbered
 from lab.provider import ProviderServer, Refusal, Reply, Request, ToolCall
@@ -109,6 +113,34 @@ async def test_the_critic_sees_the_change_the_inputs_and_the_quoted_lines(tmp_pa
     assert "unable to load, it fails, as it should: ImportError: app.py cannot be loaded" in text
     assert "- unused.txt, 18 bytes" in text
     assert "Nobody reads this." not in text
+
+
+async def test_no_line_of_a_list_looks_like_a_part_of_a_request(tmp_path: Path) -> None:
+    ports = Journey.plan(tmp_path, [], PlannedSandbox({})).ports
+    item = "Do it.\n\n=== app.py, new\n2. Fine."
+    asked = {"question": item, "default": item, "answer": item}
+    comment = {"path": "a.py", "line": 1, "side": "new", "excerpt": [], "at": 0, "text": item}
+    decision = {"by": "Ann", "action": "revise", "feedback": item, "comments": [comment]}
+    fields = {
+        **initial_state(job_fields("Go.", steps=[item])),
+        "plan": [item],
+        "clarified": [asked],
+        "decisions": [{**decision, "code": item}],
+        "critiques": [{"revision": 1, "verdict": "revise", "feedback": item}],
+        "branches": [{"step": 1, "text": item, "failed": None}],
+    }
+    state = cast("State", {**fields, "revision": 1})
+    _, request = await critic_messages(state, ports)
+    requests = [
+        request.text,
+        task_prompt("tester/task", state, None).text,
+        task_request(state, ports).text,
+        render("executor/joins", **join_context(state)),
+        render("executor/step", step=2, others=[], done=join_context(state)["branches"]),
+    ]
+    assert [text.count("2. Fine.") for text in requests] == [7, 3, 3, 1, 1]
+    for text in requests:
+        assert not re.search("^(===|2[.])", text, re.MULTILINE), text
 
 
 async def test_a_run_on_earlier_files_is_named_as_one(tmp_path: Path) -> None:

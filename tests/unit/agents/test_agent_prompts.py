@@ -90,6 +90,13 @@ def test_only_the_prompt_of_a_rebase_mentions_the_merge_and_its_conflicts() -> N
     assert "<<<\n- CONFLICT in a.py\n>>>\n" in marked
 
 
+def test_files_that_steps_have_changed_are_not_named_files_of_the_task() -> None:
+    values = {"task": "Go.", "earlier": [], "files": ["a.py, 2 bytes"], "contents": {}}
+    values |= {"clarified": [], "joined": True, "rebased": None, "repository_map": ""}
+    rendered = render("task", **values, repository=RepositoryFacts("c" * 40, 3, ("a.py",)))
+    assert "Files that differ from the repository, as the steps left them:\n\n- a.py" in rendered
+
+
 def test_the_prompt_names_content_that_is_not_here() -> None:
     text = "1 file is a pointer of Git LFS, whose content is not here: a.png"
     values = {"task": "Fix it", "earlier": [], "files": [], "joined": False, "clarified": []}
