@@ -120,16 +120,17 @@ class Transport:
             **request.pop("headers", {}),
             "X-API-Key": self.key,
         }
-        with self._http.stream(
-            method,
-            url,
-            headers=headers,
-            timeout=timeout,
-            follow_redirects=False,
-            **self._auth,
-            **request,
-        ) as answer:
+        try:
+            built = self._http.build_request(
+                method, url, headers=headers, timeout=timeout, **request
+            )
+        except ValueError as problem:  # NaN, or half of a surrogate pair
+            raise FettleError("the request cannot be written as JSON", str(problem)) from None
+        answer = self._http.send(built, stream=True, follow_redirects=False, **self._auth)
+        try:
             yield answer
+        finally:
+            answer.close()
 
     def send(self, method: str, path: str, **request: Any) -> httpx.Response:
         """The complete answer to a request that the service carried out. Raises FettleError."""

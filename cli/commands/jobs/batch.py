@@ -54,6 +54,7 @@ def read_batch(path: Path, defaults: Mapping[str, Any]) -> TaskFile:
             continue
         try:
             fields = json.loads(line)
+            json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()  # NaN, surrogates
         except (ValueError, RecursionError) as error:
             problems[number] = {"title": "The line is not JSON", "detail": str(error)}
             continue

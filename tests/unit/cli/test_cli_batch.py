@@ -14,13 +14,16 @@ def test_files_left_out_of_a_batch_are_named(fettle, tiny, tmp_path, monkeypatch
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.csv").write_text("1")
     (tmp_path / "data" / ".hidden").write_text("2")
-    (tmp_path / "tasks.jsonl").write_text('{"task": "x"}\n' + "[" * 100_000)
+    (tmp_path / "tasks.jsonl").write_text(
+        '{"task": "x"}\n' + "[" * 100_000 + '\n{"task": "\\ud800"}\n{"step_minutes": NaN}'
+    )
     row = {"index": 0, "job": job(status="queued"), "replayed": False, "problem": None}
     tiny.on("POST /jobs/batch", Answer(200, {"id": "b1", "retryable": 0, "jobs": [row]}))
     code, out, err = fettle("run", "--batch", "tasks.jsonl", "--file", "data", "--no-wait")
     assert (code, out) == (1, "j1\n")
     assert "left out of the directories: 1 (hidden)" in err
-    assert "line 2: The line is not JSON" in err
+    for number in (2, 3, 4):
+        assert f"line {number}: The line is not JSON" in err
 
 
 def test_after_a_lost_connection_the_batch_can_be_continued(capsys, tmp_path):

@@ -78,6 +78,12 @@ def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, s
     assert slept == [1.0, 1.0]  # the delay that Retry-After requests
 
 
+def test_a_text_that_json_cannot_hold_is_refused_before_it_is_sent(tiny, service):
+    with pytest.raises(FettleError, match="cannot be written as JSON"):
+        service.submit({"task": "typed \udcff"})
+    assert not tiny.requests
+
+
 def test_a_decision_is_not_repeated(tiny, service):
     tiny.on("POST /jobs/j1/review", problem(503, "Redis cannot be reached"))
     with pytest.raises(ApiError):
