@@ -57,8 +57,9 @@ def _is_running() -> bool:
         return True
     try:
         # A proxy cannot reach the loopback of this machine.
-        return httpx.get(f"{DEFAULT_URL}/healthz", timeout=LOOK_SECONDS, trust_env=False).is_success
-    except httpx.TransportError:
+        answer = httpx.get(f"{DEFAULT_URL}/healthz", timeout=LOOK_SECONDS, trust_env=False)
+        return answer.is_success and "status" in answer.json()
+    except (httpx.TransportError, httpx.DecodingError, ValueError):  # another server is there
         return False
 
 
