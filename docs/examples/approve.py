@@ -8,15 +8,17 @@ from pathlib import Path
 
 from fettle import Client, types
 
+CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10})  # they command a terminal
 with Client() as client:
     job = client.submit(sys.argv[1], review=True)
     print("follow it at", job.page)
     for event in job.events():
         match event:
             case types.PlannedEvent(data=plan):
-                print("\nPlan", *plan.steps, sep="\n- ")
+                print("\n- ".join(["\nPlan", *plan.steps]).translate(CONTROLS))
             case types.RunFinishedEvent(data=run):
-                print(f"\nCode\n{run.code.text}\nOutput\n{run.stdout.text}{run.stderr.text}")
+                text = f"\nCode\n{run.code.text}\nOutput\n{run.stdout.text}{run.stderr.text}"
+                print(text.translate(CONTROLS))
                 for picture in run.artifacts:  # in a folder of their own: they replace no file
                     path = Path(job.id, Path(picture.name).name)
                     path.parent.mkdir(exist_ok=True)

@@ -23,7 +23,7 @@ PLOT = """\
 import matplotlib.pyplot as plt
 plt.plot([1, 2])
 plt.savefig("plot.png")
-print(6 * 7)
+print("\\x1b42")
 """
 
 
@@ -111,6 +111,7 @@ def test_the_example_shows_the_work_and_asks_for_a_decision(
     )
     for text in ("- Look.", 'plt.savefig("plot.png")', "Output\n42\n"):
         assert text in output
+    assert "\x1b" not in output
     assert output.count("Enter approves") == 2
     (path,) = set(re.findall(r"^Picture (.+/plot\.png)$", output, re.MULTILINE))
     assert (tmp_path / path).read_bytes().startswith(b"\x89PNG")
