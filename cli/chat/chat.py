@@ -38,10 +38,15 @@ from fettle.events import FINAL
 SERVICE_DEFAULT = "the service's default"
 SHOWN_JOBS = 5
 """The jobs of the thread that a resumed chat shows."""
+END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 HINT = "Alt-Enter: a new line · /help: the commands · Ctrl-D: leave"
 
 
 def _end(signum: int, _frame: FrameType | None) -> None:
+    for (
+        next_signum
+    ) in END_SIGNALS:  # a closing terminal sends several, which must not interrupt the cleanup
+        signal.signal(next_signum, signal.SIG_IGN)
     raise SystemExit(128 + signum)
 
 
@@ -86,7 +91,7 @@ class Chat:
 
     def run(self) -> None:
         """Chat until the person leaves, or a signal ends the chat."""
-        for signum in (signal.SIGTERM, signal.SIGHUP):
+        for signum in END_SIGNALS:
             signal.signal(signum, _end)
         with (
             TemporaryDirectory(prefix="fettle-chat-", ignore_cleanup_errors=True) as saved,
