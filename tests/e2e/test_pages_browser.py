@@ -622,6 +622,15 @@ def test_a_selection_stays_while_the_list_changes_and_a_cancel_asks_first(site):
         assert site.call("GET", f"/jobs/{job_id}")["status"] == "cancelled"
 
 
+def test_the_list_of_conversations_shows_a_complete_task(site):
+    site.submit("recording:plot", "The task of this conversation is listed.")
+    with site.visiting(viewport=DESK) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go("/app/conversations")
+        title = page.locator(".row-title", has_text="The task of this conversation is listed.")
+        assert title.evaluate("title => title.scrollWidth <= title.clientWidth")
+
+
 SECTIONS = ("", "#evidence", "#activity", "#files")
 ON_A_PHONE = (
     "/app",
