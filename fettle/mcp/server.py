@@ -95,10 +95,10 @@ class _Server(MCPServer):
         self, uri: AnyUrl | str, context: Call | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
         contents = await super().read_resource(uri, context)
-        kind = mimetypes.guess_type(str(uri))[0]
-        if isinstance(contents, InputRequiredResult) or kind is None:
+        media_type = mimetypes.guess_type(str(uri))[0]
+        if isinstance(contents, InputRequiredResult) or media_type is None:
             return contents
-        return [replace(content, mime_type=kind) for content in contents]
+        return [replace(content, mime_type=media_type) for content in contents]
 
 
 class _Tools:
@@ -180,8 +180,7 @@ class _Tools:
         sent = {name: value for name, value in fields.items() if value}
         async with self._client(ctx.request_context.request) as client:
             receipt = await client.calls.submit({**(options or {}), **sent, "task": task})
-            job = client.job(receipt["id"])
-            return views.receipt({"id": job.id, "status": "queued"}, job.page, after=1)
+            return views.receipt(receipt, client.job(receipt["id"]).page, after=1)
 
     async def wait_for_job(
         self,
@@ -211,7 +210,7 @@ class _Tools:
                         sentences.append(sentence)
                         await ctx.report_progress(last_event, message=sentence)
                 if not is_busy:
-                    return await _show(client, job, sentences=sentences)
+                    return await _show(client, job, sentences=sentences, last_event=last_event)
                 job = await client.calls.job(job_id)
                 if job["status"] not in BUSY:
                     continue  # the last events may be newer than `events`
@@ -219,7 +218,7 @@ class _Tools:
                 # An early answer without events means that the service stops.
                 is_cut = not events and now - poll_start < wait - 1
                 if now >= deadline or is_cut:
-                    return await _show(client, job, sentences=sentences)
+                    return await _show(client, job, sentences=sentences, last_event=last_event)
                 await client.calls.sleep(min(PAUSE_SECONDS, deadline - now))
 
     async def get_job(self, ctx: Call, job_id: JobId, max_chars: Chars = 2_000) -> CallToolResult:
@@ -310,10 +309,17 @@ class _Tools:
 
 
 async def _show(
-    client: AsyncClient, job: Mapping[str, Any], chars: int = 2_000, sentences: Sequence[str] = ()
+    client: AsyncClient,
+    job: Mapping[str, Any],
+    max_chars: int = 2_000,
+    *,
+    sentences: Sequence[str] = (),
+    last_event: int | None = None,
 ) -> CallToolResult:
-    """The job with links to its work, if there is any."""
-    view = views.job_view(job, client.job(job["id"]).page, chars, sentences)
+    """The job with links to its work, if there is any. `last_event`: the number of the last event
+    that a wait has read; by default the job's last event."""
+    after = job["last_event"] if last_event is None else last_event
+    view = views.job_view(job, client.job(job["id"]).page, max_chars, sentences, after)
     if job["status"] in BUSY:
         return views.as_result(view)
     changes = await client.calls.changes(job["id"])
