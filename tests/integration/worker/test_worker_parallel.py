@@ -141,6 +141,7 @@ def change_in_parallel(request: Request) -> Turn:
     return Reply(tool_calls=CHANGES[sender]) if request.replies_so_far == 0 else Reply("Done.")
 
 
+@pytest.mark.timeout(240)  # its own limit on the job, and the modules of two programs
 @pytest.mark.parametrize("own_plan", [False, True], ids=["planner's", "caller's"])
 def test_parallel_steps_change_different_lines_of_a_file_of_a_repository(
     tmp_path: Path, *, own_plan: bool

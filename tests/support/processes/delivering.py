@@ -38,6 +38,8 @@ def editing(old: str, new: str) -> tuple[tuple[ToolCall, ...], ...]:
 
 CALLS = 4
 """The number of model calls of an approved job: one plan, two of the executor, one verdict."""
+JOB_SECONDS = 90.0
+"""The longest time of a job. A worker that starts under load needs half a minute of it."""
 
 
 @dataclass
@@ -123,10 +125,11 @@ class Delivering:
             time.sleep(0.02)
 
     def job(self, job_id: str, status: str = "succeeded") -> dict[str, Any]:
-        """Wait until the job has this status; return the job."""
-        final = {"succeeded", "failed", "cancelled", status}
-        self.until(lambda: self.service.job(job_id)["status"] in final)
-        job = self.service.job(job_id)
+        """Wait until the job ends or waits for a person; return the job, which has this status."""
+        end = time.monotonic() + JOB_SECONDS
+        # Requests that wait leave the cores to the job.
+        while (job := self.service.job(job_id, wait=10))["status"] in ("queued", "running"):
+            assert time.monotonic() < end, self.deployment.logs()
         assert job["status"] == status, (job["detail"], self.deployment.logs())
         return job
 
