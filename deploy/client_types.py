@@ -58,8 +58,8 @@ class TypesModule:
         operations = [call for path in document["paths"].values() for call in path.values()]
         self._in_answers = self._reachable(call["responses"] for call in operations)
 
-    def lines(self) -> Iterator[str]:
-        """The parts of the module, each type after the types that it names."""
+    def parts(self) -> Iterator[str]:
+        """The head and each type, after the types that it names."""
         yield HEAD
         written: set[str] = set()
         for name in self._schemas:
@@ -197,7 +197,7 @@ def _docstring(schema: Schema, *, indented: bool = False) -> str:
 def main(target: Path) -> None:
     """Write the module, as `ruff format` writes it."""
     types_module = TypesModule(create_app(ApiSettings()).openapi())
-    target.write_text("\n".join(types_module.lines()))
+    target.write_text("\n".join(types_module.parts()))
     ruff = Path(sys.executable).with_name("ruff")
     subprocess.run([ruff, "format", "--quiet", target], check=True)
 

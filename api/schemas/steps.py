@@ -44,8 +44,8 @@ Step = Annotated[
 
 
 def order_of(steps: Sequence[str | OrderedStep]) -> tuple[tuple[int, ...] | None, ...]:
-    """For each step the numbers of the steps that it needs; None: all earlier steps. Empty if no
-    step names any."""
+    """For each step the numbers of the steps that it needs; None: it needs all earlier steps.
+    Empty if no step has an `after`."""
     order = [step.after if isinstance(step, OrderedStep) else None for step in steps]
     if all(after is None for after in order):
         return ()

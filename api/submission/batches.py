@@ -53,12 +53,12 @@ async def submit_batch(
     outages: list[StoreUnavailable] = []
 
     async def answer(index: int, body: Any) -> SubmittedJob:
-        # no user's key has a space
+        # A key of a user has no space, so it cannot equal this key.
         key = f"{batch_id} {index}" if idempotency_key else None
         conversation = body.get("conversation_id") if isinstance(body, dict) else None
         async with turns[conversation if isinstance(conversation, str) else index], slots:
             try:
-                if outages:  # the other jobs do not wait for it, too
+                if outages:  # else each job would wait for Redis in vain
                     raise outages[0]
                 submitted = await _submit(request, services, caller, body, batch_id, key)
             except FAILURES as error:
