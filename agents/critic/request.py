@@ -6,7 +6,8 @@ kept, and the others are cut or replaced by their names (`agents.context.ranked`
 Then `agents.context.overflow` fits it to its share of the called model's context. The ranks:
 
 task, conversation and people's words < the change < the verification < the tests < the input files
-that the code reads < the outputs of other runs, first those that the answer quotes < data files
+that the code reads < pages and answers of servers < the outputs of other runs, first those that the
+answer quotes < data files
 
 See ADR 81.
 """
@@ -33,7 +34,7 @@ from agents.critic.files import (
     paths_read,
     shape_of,
 )
-from agents.critic.runs import RunsForCritic
+from agents.critic.runs import OUTPUT_SHOWN, RunsForCritic, excerpt
 from agents.critic.sections import (
     CHANGE,
     DATA,
@@ -54,6 +55,7 @@ from agents.ports import Workspace
 from agents.prompts import Ranked, prompt, render
 from agents.state import EarlierJob, State
 from agents.texts import head_and_tail
+from agents.tools.server_tools import answers_from_outside
 
 EARLIER_SHOWN = 2_000
 """Characters of the task, and of the outcome, of an earlier job of the conversation."""
@@ -80,6 +82,7 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
         **await asyncio.to_thread(_change, state, change),
         **runs.values(state),
         **await _inputs(state, workspace, change, runs, ports.repository is not None),
+        outside=_outside(state, runs.words),
         other_changes=await _other_changes(state, workspace),
         checked=_checks(state),
     )
@@ -244,6 +247,16 @@ async def _inputs(
     if more := _more(unnamed):
         other_files.append(f"and {more} more")
     return {"inputs": sections, "others": other_files}
+
+
+def _outside(state: State, words: Sequence[str]) -> list[Section]:
+    """The last pages and answers of servers that the executor has read. `words` are those of its
+    answer."""
+    answers = answers_from_outside(state.get("messages", []))[-MOST_INPUTS:]
+    return [
+        make_section(call, excerpt(text, words, OUTPUT_SHOWN), INPUTS + MOST_INPUTS + age)
+        for age, (call, text) in zip(reversed(range(len(answers))), answers, strict=True)
+    ]
 
 
 def _naming_texts(

@@ -20,6 +20,7 @@ from agents.ports import CallKey, Event, Finished
 from agents.prompts import render
 from agents.repair.feedback import after_run, taken_over
 from agents.tools.call import argument_problem, refused
+from agents.tools.registry import offered
 from agents.tools.server_tools import call_server
 from agents.tools.trace import of_use
 
@@ -104,6 +105,10 @@ async def _make_call(request: ToolCallRequest, handler: CallHandler) -> ToolMess
     ports, call = cast("Ports", request.runtime.context), request.tool_call
     servers = ports.tool_servers
     if servers is None or call["name"] not in servers.names:
+        if request.tool is None:
+            own_names = [tool.name for tool in request.runtime.tools if offered(tool.name, ports)]
+            names = [*own_names, *(servers.tools if servers else ())]
+            raise ToolRefused(f"there is no tool {call['name']!r}; there are {', '.join(names)}")
         return await handler(request)
     text, trace = await call_server(servers, call["name"], call["args"], ports)
     return ToolMessage(text, name=call["name"], tool_call_id=call["id"], artifact=trace)

@@ -125,7 +125,7 @@ BROKEN = {
     "refuses-tools": (CALL, "does not support tools"),
     "only-talks": (CALL, "calls no tool, although the task asks for a call: it answers 'There are"),
     "never-sees-tools": (CALL, "does not show the tools to the model: it counts 400 tokens"),
-    "names-unknown-tools": (CALL, "calls of tools fail: Error: look is not a valid tool"),
+    "names-unknown-tools": (CALL, "calls of tools fail: error: there is no tool 'look'"),
     "stutters-in-text": (
         CALL,
         "tool calls come as text: start the server with --jinja / a tool-call parser",

@@ -12,7 +12,7 @@ import sys
 import tomllib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
@@ -21,8 +21,10 @@ from support.graph.graphs import call
 from support.graph.tool_runs import Used, use
 from support.servers.mcp_servers import PIXEL, plain_folder, scripted_server, sdk_http_server
 
+from agents.critic.request import critic_messages
 from agents.errors import ToolRefused
 from agents.sandbox_programs import ARGV, source
+from agents.state import State
 from agents.tools.server_tools import WARNING
 from sandbox.local import LocalSandbox
 from sandbox.protocol import DEFAULT_LIMITS
@@ -90,6 +92,10 @@ async def test_a_server_runs_in_a_sandbox_of_its_own(tmp_path: Path, sandbox: Lo
             files={"secret_of_the_job.txt": b"x"},
             tool_servers=servers,
         )
+    state = (await used.journey.graph.aget_state(used.journey.config)).values
+    _, request = await critic_messages(cast("State", state), used.journey.ports)
+    outside = request.text.partition("that the other programmer has read, oldest first:\n")[2]
+    assert outside.startswith(f'\n=== docs__search {{"text": "found"}}\n```\n{WARNING}\n\nnotes of')
     found, network, files = used.texts
     assert found == f"{WARNING}\n\nnotes of the operator; found"
     assert "no network: " in network

@@ -54,10 +54,10 @@ async def test_a_worker_lists_the_tools_of_its_servers(tmp_path: Path) -> None:
         "docs": {"command": command, "folder": str(folder), "tools": ["search"]},
         "broken": {"command": ["false"], "tools": ["search"]},
     }
-    call = ToolCall("docs__search", {"text": "here"})
+    call, unknown = (ToolCall(name, {"text": "here"}) for name in ("docs__search", "docs_search"))
     run = ToolCall("python", {"code": "print(6 * 7)"})
     work = Work(
-        instead={2: Reply(tool_calls=(call,)), 3: Reply(tool_calls=(run,)), 4: Reply("Ok.")}
+        instead={2: Reply(tool_calls=(call, unknown)), 3: Reply(tool_calls=(run,)), 4: Reply("Ok.")}
     )
     async with a_scene(tmp_path) as scene:
         scene.deployment.worker(mcp_servers=json.dumps(servers))
@@ -67,6 +67,9 @@ async def test_a_worker_lists_the_tools_of_its_servers(tmp_path: Path) -> None:
     offered = scene.requests_by_model["asked"][1].body["tools"]
     names = [tool["function"]["name"] for tool in offered if "__" in tool["function"]["name"]]
     assert names == ["docs__search"]
+    answers = str(scene.requests_by_model["asked"][2].body["messages"])
+    assert "there is no tool 'docs_search'; there are python, shell, " in answers
+    assert "list_dir, search, docs__search" in answers
     facts = worker["tool_servers"]
     assert facts["docs"] is None
     assert facts["broken"].startswith("the server broken ended before it answered (exit code 1)")
