@@ -174,6 +174,11 @@ class Chat:
                 raise click.UsageError("/approve or /revise TEXT decides the open review")
             self._service.message(running.job_id, text)  # its event appears above the line
             return
+        if self._follower and self._follower.has_failed:
+            # The line may be meant for this job, so it must not become another job unseen.
+            self._follower = self._follower.resumed()
+            self._follower.start()
+            raise click.UsageError("the chat follows the job again: send the line again")
         spec = {**self._terms, "task": text}
         if self._conversation_id:
             spec["conversation_id"] = self._conversation_id

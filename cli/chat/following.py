@@ -39,6 +39,8 @@ class JobFollower(threading.Thread):
         self.job_id = job_id
         self.review: Job | None = None
         """The job with the open review that the person has seen."""
+        self.has_failed = False
+        self._last_event = 0
         self._service = service
         self._screen = screen
         self._folder = folder
@@ -49,15 +51,23 @@ class JobFollower(threading.Thread):
         """The totals, and the output that models and runs are writing."""
         return self._view.footer
 
+    def resumed(self) -> JobFollower:
+        """A follower from the event at which this follower has failed."""
+        follower = JobFollower(self._service, self.job_id, self._screen, self._folder)
+        follower.review, follower._last_event = self.review, self._last_event
+        return follower
+
     def run(self) -> None:
         """See threading.Thread."""
         try:
-            for event in self._service.events(self.job_id, hear=self._view.hear):
+            for event in self._service.events(self.job_id, self._last_event, self._view.hear):
                 self._show(event)
+                self._last_event = event.seq
             self._screen.parts(ending_parts(self._service.job(self.job_id)))
         except FAILURES as error:
+            self.has_failed = True
             show_failure(self._screen, "not followed", error)
-            self._screen.line("", f"the job may go on: `fettle watch {self.job_id}`")
+            self._screen.line("", "the job may go on: your next line follows it again")
 
     def _show(self, event: ReceivedEvent) -> None:
         if event.kind in _END_OF_REVIEW:

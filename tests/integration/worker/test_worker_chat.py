@@ -6,10 +6,12 @@ import asyncio
 import re
 import shutil
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import pytest
 from support.graph.repository_job import project as make_project
 from support.graph.working_model import works
 from support.processes.api_process import ApiProcess
-from support.processes.deployment import running_deployment
+from support.processes.deployment import Deployment, running_deployment
 from support.processes.fettle_command import REPOSITORY, Running, environment, fettle, started
 from support.processes.fronts import front
 
@@ -53,6 +55,7 @@ class Model:
 class Desk:
     """A person's folder, with a service and its model."""
 
+    deployment: Deployment
     api: ApiProcess
     model: Model
     folder: Path
@@ -90,7 +93,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         env = environment(home, FETTLE_URL=api.url, FETTLE_API_KEY=DEVELOPMENT_KEY)
         env["COLUMNS"] = "110"  # as on the page
         env.pop("XDG_STATE_HOME", None)
-        yield Desk(api, model, home, env)
+        yield Desk(deployment, api, model, home, env)
 
 
 def screen_text(chat: Running) -> str:
@@ -223,6 +226,37 @@ def test_ctrl_c_continues_leaves_or_cancels(desk: Desk) -> None:
     cancelled = desk.get(f"/jobs/{job['id']}")
     assert cancelled["status"] == "cancelled"
     assert [message["text"] for message in cancelled["messages"]] == ["Name both factors."]
+
+
+@contextmanager
+def answering_501(port: int | None) -> Iterator[None]:
+    """A server that answers each GET by 501."""
+    with HTTPServer(("127.0.0.1", port or 0), BaseHTTPRequestHandler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join()
+
+
+def test_a_line_after_an_outage_follows_the_job_again(desk: Desk) -> None:
+    desk.model.pace, desk.model.runs = 0.0, True
+    with ExitStack() as stack:
+        lost = stack.enter_context(front(desk.deployment, "lost"))
+        there = replace(desk, api=lost, env={**desk.env, "FETTLE_URL": lost.url})
+        chat = stack.enter_context(there.chat("--review"))
+        chat.wait_for("task>")
+        say(chat, "Multiply 6 and 7.", "decide>")
+        lost.stop()
+        port = httpx.URL(lost.url).port
+        with answering_501(port):
+            wait_until(chat, lambda: "your next line follows it again" in chat.text, "the failure")
+        stack.enter_context(front(desk.deployment, "again", port=str(port)))
+        say(chat, "Name both factors.", "send the line again")
+        press(chat, "\x15/approve\r", "approved by development")  # the refused line is removed
+        leave(chat, "\x04")
+    jobs = desk.get(f"/conversations/{conversation_of(chat)}")["jobs"]
+    assert [job["status"] for job in jobs] == ["succeeded"]
 
 
 def test_work_is_applied_to_the_repository_of_this_folder_and_other_failures_end_no_chat(
