@@ -80,7 +80,7 @@ def test_any_metadata_is_read_quickly(text: str) -> None:
     for name in METADATA:
         started = time.process_time()
         site_of({name: text.encode(), "shop/__init__.py": b"", "setup.py": text.encode()})
-        assert time.process_time() - started < 2
+        assert time.process_time() - started < 10  # usually below 1
 
 
 def test_a_large_file_is_not_read() -> None:
