@@ -94,8 +94,8 @@ def test_each_follow_up_adds_a_commit_to_the_branch_of_the_first_job(
     assert {request.forced_tool for request in follow_up_requests} == {"Plan", None, "Verdict"}
     for request in follow_up_requests:
         text = text_of(request)
-        assert f"- Task: {TASKS[0]}\n  Outcome: {ANSWERS[0]}" in text
-        assert f"(approve): {REMARK}" in text
+        assert f"- Task: {TASKS[0]}\n" in text
+        assert f"(approve): {REMARK}\n  Outcome: {ANSWERS[0]}" in text
 
 
 def test_a_team_continues_on_one_branch_from_the_pages(forge: Delivering) -> None:

@@ -156,7 +156,7 @@ def test_a_task_and_its_follow_up_are_shown_and_applied(desk: Desk) -> None:
         say(chat, "Now 8 and 9.", "approved by critic")
         say(chat, "/diff", "plan 2")
         say(chat, "/files", "made.txt (")
-        say(chat, "/apply", "[y/N]")
+        say(chat, "/apply", "write 1 file to")
         say(chat, "y", "applied")
         leave(chat, "\x04")
     assert desk.folder.joinpath("made.txt").read_text() == "plan 1\nplan 2\n"
@@ -277,7 +277,7 @@ def test_work_is_applied_to_the_repository_of_this_folder_and_other_failures_end
     with desk.chat(folder=folder) as chat:
         chat.wait_for("task>")
         say(chat, "Multiply 6 and 7.", "approved by critic")
-        say(chat, "/apply", "[y/N]")
+        say(chat, "/apply", "write 1 file to")
         say(chat, "y", "Is a directory")
         say(chat, "/jobs", "succeeded")
         leave(chat, "/quit\r")
@@ -309,7 +309,9 @@ def test_the_session_of_the_page_is_as_written(desk: Desk) -> None:
         for line in page[2].splitlines():
             if line.startswith("task> "):
                 is_task = not line.startswith("task> /")
-                expected = "[y/N]" if line == "task> /apply" else "in all" if is_task else "task>"
+                expected = (
+                    "files to" if line == "task> /apply" else "in all" if is_task else "task>"
+                )
                 say(chat, line.removeprefix("task> "), expected)
             elif "[y/N]" in line:
                 say(chat, "y", "applied")

@@ -172,7 +172,7 @@ async def test_cancel_kills_the_run_and_is_final(shared: Deployment) -> None:
 
 
 async def test_a_conversation_runs_in_order_and_passes_its_files_on(shared: Deployment) -> None:
-    words = "  ann (approve): Dates stay ISO.\n\nFiles in the working directory"
+    words = "  ann (approve): Dates stay ISO.\n  Outcome: done Files: notes.txt."
     turns = [
         *one_run(
             "The task:\n\nfirst part",
