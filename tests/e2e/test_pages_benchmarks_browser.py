@@ -16,7 +16,6 @@ from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
-expect.set_options(timeout=90_000)  # a benchmark takes its time; other modules set it, too
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,6 @@ from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
-expect.set_options(
-    timeout=90_000
-)  # the machine may be busy; the last module that is imported sets it
 
 PLOT = """\
 import struct, time, zlib

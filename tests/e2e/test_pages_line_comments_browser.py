@@ -27,9 +27,6 @@ from lab.browser import launched
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
-expect.set_options(
-    timeout=90_000
-)  # the machine may be busy; the last module that is imported sets it
 
 T = TypeVar("T")
 FIRST = "src/app/api/module_0.py"

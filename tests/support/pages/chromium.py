@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+# The machine may be busy with other tests, and a benchmark takes its time.
+expect.set_options(timeout=90_000)
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 860}
