@@ -43,10 +43,9 @@ HINT = "Alt-Enter: a new line · /help: the commands · Ctrl-D: leave"
 
 
 def _end(signum: int, _frame: FrameType | None) -> None:
-    for (
-        next_signum
-    ) in END_SIGNALS:  # a closing terminal sends several, which must not interrupt the cleanup
-        signal.signal(next_signum, signal.SIG_IGN)
+    # A closing terminal sends several signals. The next one must not interrupt the cleanup.
+    for end_signal in END_SIGNALS:
+        signal.signal(end_signal, signal.SIG_IGN)
     raise SystemExit(128 + signum)
 
 

@@ -29,7 +29,7 @@ def job_view(
     job: Fields, page: str, max_chars: int, sentences: Sequence[str], last_event: int
 ) -> dict[str, Any]:
     """The fields that a person would look at first, with texts of at most `max_chars`, and a tenth
-    of it for the task and the steps. `sentences` tell the events up to `last_event`."""
+    of it for the task and the steps. `sentences` are those of the events up to `last_event`."""
     review = job["review"]
     return {
         "id": job["id"],

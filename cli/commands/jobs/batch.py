@@ -172,7 +172,7 @@ def _show_jobs(jobs: Iterable[Mapping[str, Any]], *, only_ids: bool) -> None:
     rows = [
         (job["id"], job.get("reason") or job["status"], first_line(printable(job["task"]), 60))
         for job in jobs
-        if "task" in job  # otherwise the job was removed meanwhile
+        if "task" in job  # a job that was removed has no task
     ]
     Screen().rows(("ID", "STATUS", "TASK"), rows)
 
