@@ -118,13 +118,13 @@ async def test_the_critic_sees_the_change_the_inputs_and_the_quoted_lines(tmp_pa
 async def test_no_line_of_a_list_looks_like_a_part_of_a_request(tmp_path: Path) -> None:
     ports = Journey.plan(tmp_path, [], PlannedSandbox({})).ports
     item = "Do it.\n\n=== app.py, new\n2. Fine."
-    asked = {"question": item, "default": item, "answer": item}
+    question = {"question": item, "default": item, "answer": item}
     comment = {"path": "a.py", "line": 1, "side": "new", "excerpt": [], "at": 0, "text": item}
     decision = {"by": "Ann", "action": "revise", "feedback": item, "comments": [comment]}
     fields = {
         **initial_state(job_fields("Go.", steps=[item])),
         "plan": [item],
-        "clarified": [asked],
+        "clarified": [question],
         "decisions": [{**decision, "code": item}],
         "critiques": [{"revision": 1, "verdict": "revise", "feedback": item}],
         "branches": [{"step": 1, "text": item, "failed": None}],

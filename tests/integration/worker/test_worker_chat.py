@@ -243,8 +243,8 @@ def test_a_line_after_an_outage_follows_the_job_again(desk: Desk) -> None:
     desk.model.pace, desk.model.runs = 0.0, True
     with ExitStack() as stack:
         lost = stack.enter_context(front(desk.deployment, "lost"))
-        there = replace(desk, api=lost, env={**desk.env, "FETTLE_URL": lost.url})
-        chat = stack.enter_context(there.chat("--review"))
+        lost_desk = replace(desk, api=lost, env={**desk.env, "FETTLE_URL": lost.url})
+        chat = stack.enter_context(lost_desk.chat("--review"))
         chat.wait_for("task>")
         say(chat, "Multiply 6 and 7.", "decide>")
         lost.stop()
@@ -316,7 +316,7 @@ def test_the_session_of_the_page_is_as_written(desk: Desk) -> None:
             elif "[y/N]" in line:
                 say(chat, "y", "applied")
         leave(chat, "\x04")
-    shown = iter(lines_of(chat.text))
+    printed_lines = iter(lines_of(chat.text))
     for line in lines_of(page[2]):
         if not line.startswith("task>") and "[y/N]" not in line and not line.endswith("..."):
-            assert line in shown, f"not shown, or too early: {line}\n{chat.text}"
+            assert line in printed_lines, f"not shown, or too early: {line}\n{chat.text}"

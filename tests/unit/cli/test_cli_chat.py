@@ -86,8 +86,8 @@ def test_without_a_terminal_the_chat_names_the_command_for_programs(tmp_path):
 
 def test_a_message_that_came_too_late_is_named_at_the_end_of_the_job():
     messages = [{"number": 1, "read_by": ["executor"]}, {"number": 2, "read_by": []}]
-    ended = job(messages=messages, finished_at="2026-11-27T12:00:00.000Z")
-    texts = [getattr(part, "text", "") for part in ending_parts(ended)]
+    ended_job = job(messages=messages, finished_at="2026-11-27T12:00:00.000Z")
+    texts = [getattr(part, "text", "") for part in ending_parts(ended_job)]
     assert "message 2: it came too late; the next line that you type follows up" in texts
 
 
@@ -181,9 +181,9 @@ def test_a_signal_leaves_no_files_of_a_review_and_a_usable_terminal(signum, tmp_
         env=environment(tmp_path) | {"TMPDIR": str(files), "TERM": "dumb"},
     )
     os.close(terminal)
-    shown = b""
-    while b"task>" not in shown:
-        shown += os.read(keys, 10_000)
+    output = b""
+    while b"task>" not in output:
+        output += os.read(keys, 10_000)
     assert list(files.iterdir())
     for _ in range(20):  # a closing terminal sends several
         process.send_signal(signum)

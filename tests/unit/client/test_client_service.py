@@ -277,9 +277,9 @@ def test_the_result_waits_for_its_list_of_files(tiny, service, slept, monkeypatc
     listed = {"files": [{"path": "a.txt", "digest": "0", "size": 1}]}
     busy = problem(503, "Redis cannot be reached", retryable=True)
     tiny.on("GET /jobs/j1/files", *[busy] * 6, Answer(200, listed))
-    ended = Job(service, "j1")
-    monkeypatch.setattr(ended, "state", lambda wait: SimpleNamespace(status="succeeded"))
-    assert list(ended.result().files) == ["a.txt"]
+    ended_job = Job(service, "j1")
+    monkeypatch.setattr(ended_job, "state", lambda wait: SimpleNamespace(status="succeeded"))
+    assert list(ended_job.result().files) == ["a.txt"]
 
 
 def test_the_wait_for_a_result_ends_in_time_without_a_service(slept):

@@ -66,8 +66,8 @@ def test_watch_shows_the_newest_state_after_each_event(monkeypatch: pytest.Monke
         monkeypatch.setattr(job, "state", read)
         monkeypatch.setattr(job, "events", lambda: events)
         job.watch()
-    shown = [page.partition("</b>")[0] for page in pages]
-    assert shown == ["<div><b>running", "<div><b>awaiting review", "<div><b>succeeded"]
+    states_on_pages = [page.partition("</b>")[0] for page in pages]
+    assert states_on_pages == ["<div><b>running", "<div><b>awaiting review", "<div><b>succeeded"]
 
 
 def test_without_a_notebook_an_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
