@@ -34,7 +34,8 @@ from agents.critic.files import (
     paths_read,
     shape_of,
 )
-from agents.critic.runs import OUTPUT_SHOWN, RunsForCritic, excerpt
+from agents.critic.outside import outside_sections
+from agents.critic.runs import RunsForCritic
 from agents.critic.sections import (
     CHANGE,
     DATA,
@@ -55,8 +56,6 @@ from agents.ports import Workspace
 from agents.prompts import Ranked, prompt, render
 from agents.state import EarlierJob, State
 from agents.texts import head_and_tail
-from agents.tools.fetch import fetch
-from agents.tools.server_tools import answers_of
 
 EARLIER_SHOWN = 2_000
 """Characters of the task, and of the outcome, of an earlier job of the conversation."""
@@ -83,7 +82,7 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
         **await asyncio.to_thread(_change, state, change),
         **runs.values(state),
         **await _inputs(state, workspace, change, runs, ports.repository is not None),
-        outside=_outside(state, ports, runs.words),
+        outside=outside_sections(state, ports, runs.words, INPUTS + MOST_INPUTS),
         other_changes=await _other_changes(state, workspace),
         checked=_checks(state),
     )
@@ -248,17 +247,6 @@ async def _inputs(
     if more := _more(unnamed):
         other_files.append(f"and {more} more")
     return {"inputs": sections, "others": other_files}
-
-
-def _outside(state: State, ports: Ports, words: Sequence[str]) -> list[Section]:
-    """The last pages and answers of servers that the executor has read. `words` are those of its
-    answer."""
-    tools = {fetch.__name__, *(ports.tool_servers.names if ports.tool_servers else ())}
-    answers = answers_of(tools, state.get("messages", []))[-MOST_INPUTS:]
-    return [
-        make_section(call, excerpt(text, words, OUTPUT_SHOWN), INPUTS + MOST_INPUTS + age)
-        for age, (call, text) in zip(reversed(range(len(answers))), answers, strict=True)
-    ]
 
 
 def _naming_texts(

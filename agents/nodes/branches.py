@@ -14,6 +14,8 @@ from langgraph.runtime import Runtime
 from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
+from agents.critic.outside import outside_answers
+from agents.critic.runs import quoted_words
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.nodes.executor import task_request
 from agents.parallel.branches import Branch, branch_ports, emit_started
@@ -74,6 +76,9 @@ def build_branch(agent: Agent) -> BranchNode:
             "failed": _failed(loop_result.runs),
             "workspace": ports.workspace.digest,
             "level": loop_result.last_level,
+            "outside": outside_answers(
+                loop_result.messages, ports, quoted_words(loop_result.answer)
+            ),
         }
         return {
             "branches": [outcome],

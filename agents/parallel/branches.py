@@ -45,6 +45,8 @@ def branch_of(state: State, wave: Sequence[int], step: int) -> Branch:
     """The branch of one `step` of the next `wave`."""
     values: Mapping[str, Any] = state
     shared: Any = {name: values[name] for name in SHARED if name in values}
+    # only the critic reads these, and each branch would store them again
+    shared["branches"] = [{**branch, "outside": []} for branch in values.get("branches", ())]
     return Branch(
         step=step,
         wave=list(wave),

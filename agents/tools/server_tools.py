@@ -8,10 +8,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
-
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agents.attempt import Ports
 from agents.paths import SCRATCH, write_objection
@@ -40,22 +38,6 @@ async def call_server(
     trace = of_use(name, None, ok=not is_error, note=note)
     trace["data"]["output"] = head_and_tail(text, ports.bounds.inline_characters)
     return f"{'error: ' if is_error else ''}{WARNING}\n\n{text}", trace
-
-
-def answers_of(tools: Collection[str], messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
-    """The answers of these tools in a conversation, without errors: each call on one line, and its
-    answer."""
-    calls, answers = dict[str | None, str](), list[tuple[str, str]]()
-    for message in messages:
-        if isinstance(message, AIMessage):
-            for call in message.tool_calls:
-                arguments = json.dumps(call["args"], ensure_ascii=False)
-                calls[call["id"]] = one_line(f"{call['name']} {arguments}", ARGUMENTS_SHOWN)
-        if not isinstance(message, ToolMessage) or message.status == "error":
-            continue
-        if message.name in tools:
-            answers.append((calls[message.tool_call_id], str(message.text)))
-    return answers
 
 
 async def _texts(tool: str, result: Mapping[str, Any], ports: Ports) -> AsyncIterator[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 from support.graph.graphs import (
+    ASKED,
     Journey,
     PlannedSandbox,
     Written,
@@ -33,8 +35,11 @@ from support.graph.parallel_job import (
     step,
 )
 
+from agents.critic.request import critic_messages
 from agents.graph.job_input import job_fields
 from agents.ports import Bounds
+from agents.ports.tool_servers import ServerTool
+from agents.state import State
 
 DONE = [
     turn("executor", TASK, call("python", code="whole"), after=0),
@@ -69,6 +74,41 @@ async def test_two_steps_run_in_parallel_and_a_third_joins_them(tmp_path: Path) 
     assert [artifact["name"] for artifact in outcome.artifacts] == sorted(files_by_program["whole"])
     state = (await journey.graph.aget_state(journey.config)).values
     assert len(state["messages"]) == 4  # only of the joining pass
+
+
+class Tickets:
+    """A server of tickets with one tool."""
+
+    names = ("tickets__read",)
+    tools: ClassVar = {"tickets__read": ServerTool("tickets__read", "Read.", {"type": "object"})}
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"content": [{"type": "text", "text": f"Ticket {arguments['number']}."}]}
+
+
+async def test_the_critic_reads_the_answers_of_servers_to_all_branches(tmp_path: Path) -> None:
+    def reading(expect: str, *numbers: int) -> Written:
+        calls = [call("tickets__read", number=number) for number in numbers]
+        return turn("executor", expect, *calls, after=0)
+
+    turns = [
+        PLAN,
+        reading("Do step 1 of this plan", *range(101, 113)),
+        turn("executor", "Ticket 112.", "Read step 1.", after=1),
+        reading("Do step 2 of this plan", 201),
+        turn("executor", "Ticket 201.", "Read step 2.", after=1),
+        reading("Some of these steps are done", 301, 302),
+        turn("executor", "Ticket 302.", "Read all.", after=1),
+        turn("executor", ASKED, "No."),
+        verdict("Ticket 112.", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
+    journey.ports = journey.with_ports(tool_servers=Tickets())
+    await journey.begin({**JOB, "max_revisions": 1})
+    state = (await journey.graph.aget_state(journey.config)).values
+    _, request = await critic_messages(cast("State", state), journey.ports)
+    shown = [int(number) for number in re.findall(r"Ticket (\d+)\.", request.text)]
+    assert shown == [*range(104, 113), 201, 301, 302]
 
 
 async def test_each_event_of_a_branch_names_its_step(tmp_path: Path) -> None:
