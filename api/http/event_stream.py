@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 RECHECK_SECONDS = 2.0
-"""The longest time that an open stream still sends data after its key was revoked. Documented in
-docs/operations.md."""
+"""The longest time that an open stream still sends data, and that a request still waits, after its
+key was revoked. Documented in docs/operations.md."""
 TOKENS = "tokens"
 MAX_QUEUED_BATCHES = 64
 """Batches of tokens that a reader may be late. A slower reader misses the oldest."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from fastapi import Request
 
-from api.auth.caller import check_still_valid
-from api.http.event_stream import first_of, next_events
+from api.auth.caller import check_still_valid, is_still_valid
+from api.http.event_stream import RECHECK_SECONDS, first_of, next_events
 from api.services import Services, find_job
 from jobs.model.credentials import Credential
 from jobs.model.record import Status
@@ -28,10 +29,11 @@ async def hold(
     wait: Callable[[], Awaitable[T]],
 ) -> T | None:
     """The result of `wait`; None if the client leaves before. A wait takes a slot of an event
-    stream, and outlives the check of its key. Raises RefusedRequest: 401, 429, 503."""
+    stream, and outlives the check of its key: it ends soon after the key was revoked. Raises
+    RefusedRequest: 401, 429, 503."""
     started_at = time.monotonic()
     with services.streams.slot(caller.id):
-        result = await first_of(wait(), _leave(request))
+        result = await first_of(wait(), _end_of_access(request, services, caller))
     request.scope[WAITED] = time.monotonic() - started_at
     await check_still_valid(services, caller)
     return result
@@ -55,7 +57,14 @@ async def wait_for_pause(
         last = events[-1].seq if events else last
 
 
-async def _leave(request: Request) -> None:
-    """Return when the client has closed the connection."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+async def _end_of_access(request: Request, services: Services, caller: Credential) -> None:
+    """Return when the client has closed the connection, or when its key is not valid any more."""
+    while True:
+        try:
+            message = await asyncio.wait_for(request.receive(), RECHECK_SECONDS)
+        except TimeoutError:
+            if not await is_still_valid(services, caller):
+                return
+        else:
+            if message["type"] == "http.disconnect":
+                return
