@@ -22,6 +22,8 @@ from jobs.transitions.change import Change, Refusal
 MAX_TRIES = 20
 MAX_UNFINISHED = 1_000
 """More jobs than a benchmark has unfinished."""
+EXERCISE_KINDS = (JobKind.EXERCISE, JobKind.VERIFICATION)
+"""The kinds of the jobs of a benchmark, which have its label."""
 UNKNOWN = Refusal("unknown", "there is no such job")
 
 Decide = Callable[[JobRecord, int], Change | Refusal]
@@ -75,8 +77,9 @@ class Commits:
                 if send_hints:
                     await self.send_hints(decision.after)
                 if decision.after.status is Status.FAILED:
-                    cancel = partial(lifecycle.cancel, by=f"benchmark {job_id}")
-                    await self.end_exercises(decision.after, cancel)
+                    # the change is on record; see `end_left_exercise` for the exercises
+                    with contextlib.suppress(StoreUnavailable, Contended):
+                        await self.end_exercises(decision.after, _cancel_by(decision.after))
                 return decision.after
             if first and (wait := await self.refuse_out_of_line(loaded.record)):
                 return wait
@@ -123,11 +126,24 @@ class Commits:
                 kind=kind,
                 label=benchmark_label(benchmark.id),
             )
-            for kind in (JobKind.EXERCISE, JobKind.VERIFICATION)
+            for kind in EXERCISE_KINDS
             for status in (Status.QUEUED, Status.RUNNING, Status.AWAITING_REVIEW)
         ]
         for exercise in (record for page in pages for record in page.records):
             await self.change(exercise.id, cancel)
+
+    async def end_left_exercise(self, exercise: JobRecord) -> bool:
+        """Cancel a job of a benchmark that has ended, if `end_exercises` has not reached it."""
+        labels = exercise.spec.labels if exercise.spec.kind in EXERCISE_KINDS else ()
+        prefix = benchmark_label("")
+        for label in labels:
+            if not label.startswith(prefix):
+                continue
+            loaded = await self.store.load(label.removeprefix(prefix))
+            if loaded is not None and _has_given_up(loaded.record, exercise.tenant):
+                await self.change(exercise.id, _cancel_by(loaded.record))
+                return True
+        return False
 
     async def _add_counts(self, before: JobRecord, change: Change) -> Change:
         """Add the counts. The counts of a job's end are made of all its events."""
@@ -147,3 +163,13 @@ class Commits:
         if head in (None, record.id):
             return None
         return Refusal("waits_in_line", f"job {head} of its conversation comes first")
+
+
+def _has_given_up(record: JobRecord, tenant: str) -> bool:
+    """Whether it is a benchmark of the tenant that has ended before its exercises."""
+    has_ended = record.status in (Status.FAILED, Status.CANCELLED)
+    return has_ended and record.spec.kind is JobKind.BENCHMARK and record.tenant == tenant
+
+
+def _cancel_by(benchmark: JobRecord) -> Decide:
+    return partial(lifecycle.cancel, by=f"benchmark {benchmark.id}")

@@ -197,6 +197,7 @@ class Operations:
         authors = await self._authors_of_earlier_jobs(loaded.record)
         if isinstance(authors, Refusal):
             return authors
+        was_cancelled = await self._commits.end_left_exercise(loaded.record)
         claim = partial(
             lifecycle.claim,
             worker=worker,
@@ -205,7 +206,8 @@ class Operations:
             readable=readable,
             authors=authors,
         )
-        return await self._commits.change(job_id, claim, first=True, loaded_before=loaded)
+        present = None if was_cancelled else loaded
+        return await self._commits.change(job_id, claim, first=True, loaded_before=present)
 
     async def _authors_of_earlier_jobs(self, record: JobRecord) -> tuple[Signer, ...] | Refusal:
         """The authors of the work that a follow-up starts from, at its first claim: persons may

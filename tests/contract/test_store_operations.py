@@ -9,7 +9,7 @@ import pytest
 from support.jobs.job_examples import RESULT, TENANT, JobService, decision, job, lease_of, review
 
 from jobs.commits import benchmark_label
-from jobs.errors import Contended, StaleEpoch
+from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.model.events import NewEvent
 from jobs.model.record import Continuation, Reason, Status, Wait
 from jobs.model.review import Action
@@ -73,6 +73,26 @@ async def test_the_exercises_of_a_benchmark_that_fails_are_cancelled(service, wa
     assert [each.status for each in records] == [cancelled, cancelled, "succeeded", "queued"]
     (*_, event) = await service.store.events(waiting.id)
     assert event.data["by"] == f"benchmark {benchmark.id}"
+
+
+async def test_an_outage_after_the_end_of_a_benchmark_leaves_no_exercise_to_run(
+    service, monkeypatch
+):
+    benchmark = await service.running(kind=JobKind.BENCHMARK)
+    exercise = await service.submit(
+        kind=JobKind.EXERCISE, labels=("mine", benchmark_label(benchmark.id))
+    )
+
+    async def page(*_: object, **__: object) -> None:
+        raise StoreUnavailable("it does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.store, "page", page)
+        failed = job(await service.operations.fail(lease_of(benchmark), Reason.INTERNAL, "no set"))
+    assert failed.status is Status.FAILED
+    assert (await service.record(exercise.id)).status is Status.QUEUED
+    assert code(await service.operations.claim(exercise.id, "worker-1")) == "not_queued"
+    assert (await service.record(exercise.id)).status is Status.CANCELLED
 
 
 async def test_the_same_key_and_body_give_the_same_job(service):
