@@ -119,11 +119,6 @@ class Budgets(Clock):
         job = JobKeys(job_id)
         await self._commit.apply(AtomicStep(job, commands=(settle(job, reservation, Spent(0, 0)),)))
 
-    async def of_job(self, job_id: str) -> Amount:
-        """The amount spent for a job; open reservations count in full."""
-        [amount] = await self._read([JobKeys(job_id).spend])
-        return amount
-
     async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
         """The amount spent for the jobs of each API key since midnight UTC; open reservations count
         in full."""

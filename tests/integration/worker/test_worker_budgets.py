@@ -112,17 +112,20 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deploymen
     with ProviderServer(hangs_once) as server:
         first = deployment.worker(groq_base_url=server.groq_url, lease_seconds=MORTAL)
         async with deployment.operations() as operations:
+            await keyed(deployment, operations, max_tokens_per_day=1_000_000)
             job_id = await submit(operations, max_tokens=100_000)
             await asyncio.wait_for(hung.wait(), 30)
             first.send_signal(signal.SIGKILL)
             first.wait()
-            aside = (await operations.store.budgets.of_job(job_id)).tokens
-            assert aside > 2 * 3_000 + 1_000 + 2_048  # two paid calls, and the bound of the third
+            [aside] = await operations.store.budgets.of_keys_today([KEY])
+            assert (
+                aside.tokens > 2 * 3_000 + 1_000 + 2_048
+            )  # two paid calls, and the bound of the third
             deployment.worker(groq_base_url=server.groq_url)
             job = await deployment.until(operations, job_id)
             assert job.status is Status.SUCCEEDED, deployment.logs()
-            used = (await operations.store.budgets.of_job(job_id)).tokens
-            assert used == aside + 2 * 3_000
+            [used] = await operations.store.budgets.of_keys_today([KEY])
+            assert used.tokens == aside.tokens + 2 * 3_000
             assert len(await operations.store.charges(job_id)) == 4
 
 
