@@ -28,7 +28,6 @@ from jobs.benchmarks import (
     load_laboratory,
 )
 from jobs.blobs import manifest
-from jobs.blobs.manifest import FileEntry
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason, Result, Wait
 from jobs.service import Operations
@@ -150,10 +149,7 @@ class BenchmarkRunner:
 
     async def _store_files(self, contents: Mapping[str, bytes]) -> tuple[dict[str, Any], ...]:
         """Add files to the workspace; returns them as artifacts."""
-        entries = {
-            path: FileEntry(await self.blobs.put(content), len(content))
-            for path, content in contents.items()
-        }
+        entries = await manifest.store_files(self.blobs, contents)
         earlier_files = await manifest.load(self.blobs, self.record.workspace)
         files = earlier_files.with_files(entries, frozenset())
         self.writer.batch.workspace = await self.blobs.put(files.dump())

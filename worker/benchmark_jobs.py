@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from jobs.benchmarks import BenchmarkRefused, NotStarted, Unfinished, Values, known_cost
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
-from jobs.blobs.manifest import FileEntry, normalize_path
+from jobs.blobs.manifest import normalize_path
 from jobs.commits import benchmark_label
 from jobs.model.events import Event
 from jobs.model.record import JobRecord
@@ -161,13 +161,9 @@ class WorkerJobs:
         manifest; None without files. All bytes are stored for the new job, because the job of
         `base` may be removed first."""
         base_manifest = await manifest.load(blobs, base)
-        contents = [await blobs.get(entry.digest) for entry in base_manifest.files.values()]
-        for content in contents:
-            await blobs.put(content)
-        entries = {}
-        for path, text in texts.items():
-            content = text.encode()
-            entries[normalize_path(path)] = FileEntry(await blobs.put(content), len(content))
+        await blobs.put_all([await blobs.get(file.digest) for file in base_manifest.files.values()])
+        contents = {normalize_path(path): text.encode() for path, text in texts.items()}
+        entries = await manifest.store_files(blobs, contents)
         merged = base_manifest.with_files(entries, frozenset())
         return await blobs.put(merged.dump()) if merged.files else None
 

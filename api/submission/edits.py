@@ -31,15 +31,14 @@ async def store_edit(
     files = {**request.files, **await _suggested_files(services.blobs, work, request)}
     check_edited_files(files, services.settings)
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, lambda _: None)
-    entries: dict[str, FileEntry] = {}
-    removed = {normalize_path(path) for path, text in files.items() if text is None}
-    for path, text in files.items():
-        if text is not None:
-            content = text.encode()
-            entry = FileEntry(await blobs.put(content), len(content))
-            present = work.files.get(normalize_path(path))
-            if present is None or present.digest != entry.digest:
-                entries[normalize_path(path)] = entry
+    texts = {normalize_path(path): text for path, text in files.items()}
+    removed = {path for path, text in texts.items() if text is None}
+    contents = {path: text.encode() for path, text in texts.items() if text is not None}
+    entries = {
+        path: entry
+        for path, entry in (await manifest.store_files(blobs, contents)).items()
+        if path not in work.files or work.files[path].digest != entry.digest
+    }
     errors = list(path_errors(work.with_files(entries, frozenset(removed)).files, "files"))
     missing = removed - work.files.keys() - work.links.keys()
     if missing and record.spec.repo is None:  # only the worker knows the files of a commit

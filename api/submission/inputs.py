@@ -64,10 +64,8 @@ async def store_verified_files(
     of the files. Raises RefusedRequest, a 422, for files that cannot exist together.
     """
     base = await manifest.load(blobs, job.workspace if job else None)
-    entries = {}
-    for path, text in request.files.items():
-        content = text.encode()
-        entries[normalize_path(path)] = FileEntry(await blobs.put(content), len(content))
+    contents = {normalize_path(path): text.encode() for path, text in request.files.items()}
+    entries = await manifest.store_files(blobs, contents)
     merged: Manifest = base.with_files(entries, frozenset())
     refuse(path_errors(merged.files, "files"))
     if merged == Manifest():

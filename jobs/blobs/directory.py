@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -69,6 +69,10 @@ class Blobs(Protocol):
         effect."""
         ...
 
+    async def put_all(self, contents: Collection[bytes]) -> list[str]:
+        """`put` for each of `contents`, at the same time; returns their digests in this order."""
+        ...
+
     async def get(self, digest: str) -> bytes:
         """The bytes; raises BlobMissing, also if they are damaged."""
         ...
@@ -98,6 +102,10 @@ class DirectoryBlobs:
     async def put(self, content: bytes) -> str:
         """See Blobs."""
         return await self._call(lambda: self._put(content))
+
+    async def put_all(self, contents: Collection[bytes]) -> list[str]:
+        """See Blobs."""
+        return await asyncio.gather(*map(self.put, contents))
 
     async def get(self, digest: str) -> bytes:
         """See Blobs."""

@@ -10,7 +10,6 @@ See ADR 1.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Container, Mapping
@@ -143,13 +142,16 @@ async def save(blobs: Blobs, files: Mapping[str, bytes]) -> str | None:
     """
     if not files:
         return None
-    contents = _by_path(files)
-    digests = await asyncio.gather(*map(blobs.put, contents.values()))
-    entries = {
+    return await blobs.put(Manifest(await store_files(blobs, _by_path(files))).dump())
+
+
+async def store_files(blobs: Blobs, contents: Mapping[str, bytes]) -> dict[str, FileEntry]:
+    """Store the files of a workspace; returns their entries by path."""
+    digests = await blobs.put_all(contents.values())
+    return {
         path: FileEntry(digest, len(content))
         for (path, content), digest in zip(contents.items(), digests, strict=True)
     }
-    return await blobs.put(Manifest(entries).dump())
 
 
 def _by_path(files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -85,6 +85,10 @@ class S3Blobs:
         except BaseError as error:
             raise self._unavailable(error) from error
         return digest
+
+    async def put_all(self, contents: Collection[bytes]) -> list[str]:
+        """See Blobs."""
+        return await asyncio.gather(*map(self.put, contents))
 
     async def get(self, digest: str) -> bytes:
         """See Blobs."""

@@ -9,7 +9,7 @@ is marked, and a writer that wants to store them again waits until the mark is r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple
 
 from redis.asyncio import Redis
@@ -89,16 +89,26 @@ class PinnedBlobs:
 
     async def put(self, content: bytes) -> str:
         """See Blobs. Raises StoreUnavailable if Redis does not answer."""
-        digest = await compute_digest(content)
+        [digest] = await self.put_all([content])
+        return digest
+
+    async def put_all(self, contents: Collection[bytes]) -> list[str]:
+        """See Blobs. Raises StoreUnavailable if Redis does not answer."""
+        if not contents:
+            return []
+        digests = [await compute_digest(content) for content in contents]
+        unpinned: Sequence[str] = digests
         for _ in range(MAX_TRIES):
-            if not await self._pin([digest]):
+            unpinned = await self._pin(unpinned)
+            if not unpinned:
                 break
             await asyncio.sleep(BUSY_SECONDS)
         else:
-            raise StoreUnavailable(f"the bytes of {digest} are being removed; try again")
-        await self._blobs.put(content)
-        self._record_digest(digest)
-        return digest
+            raise StoreUnavailable(f"the bytes of {unpinned[0]} are being removed; try again")
+        await self._blobs.put_all(contents)
+        for digest in digests:
+            self._record_digest(digest)
+        return digests
 
     async def get(self, digest: str) -> bytes:
         """See Blobs."""

@@ -230,8 +230,7 @@ class ManifestWorkspace:
         # The blobs and the manifest that names them are written at the same time: a digest needs no
         # stored bytes, and no process reads the manifest before this method returns.
         manifest = self._after(contents, entries, deleted, links)
-        writes = [self._blobs.put(content) for content in contents.values()]
-        digest, *_ = await asyncio.gather(self._blobs.put(manifest.dump()), *writes)
+        digest, *_ = await self._blobs.put_all([manifest.dump(), *contents.values()])
         await self._set(manifest, digest)
         for path, content in contents.items():
             self._keep(entries[path].digest, content)

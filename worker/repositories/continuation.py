@@ -13,7 +13,7 @@ from functools import partial
 
 from agents.paths import is_in_setup
 from jobs.blobs.directory import Blobs
-from jobs.blobs.manifest import FileEntry, Manifest, load
+from jobs.blobs.manifest import Manifest, load, store_files
 from jobs.model.record import Continuation, JobRecord
 from jobs.model.spec import EarlierChange, Repo
 from worker.adapters.base import nameable, special_mode
@@ -180,9 +180,11 @@ class Beginning:
         }
         ignored = await base.ignored(contents, frozenset())
         files = {path: carried[path] for path in ignored}
-        for path, content in merged.files.items():
-            mode = special_mode(base.entries.get(path), content, path in merged.executable)
-            files[path] = FileEntry(await self.blobs.put(content), len(content), mode)
+        for path, entry in (await store_files(self.blobs, merged.files)).items():
+            mode = special_mode(
+                base.entries.get(path), merged.files[path], path in merged.executable
+            )
+            files[path] = entry._replace(executable=mode)
         start = Manifest(files, merged.removed, base.commit, merged.links)
         if not self._is_rebase:
             requested = await load(self.blobs, self.record.spec.workspace)

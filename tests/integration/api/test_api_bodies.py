@@ -50,8 +50,10 @@ async def test_errors_are_few_and_short_whatever_was_sent(api):
 async def test_the_greatest_allowed_number_of_files_is_accepted(api):
     body = {"task": "x", "files": {f"f{number}.py": '[{,"\\' * 500 for number in range(1_000)}}
     async with api.client() as client:
+        open_files = api.open_files()
         answer = await client.post("/jobs", json=body)
         assert answer.status_code == 202
+        assert api.open_files() < open_files + 20, "not a connection to Redis for each file"
         body["files"]["one-more.py"] = ""
         answer = await client.post("/jobs", json=body)
         assert answer.json()["errors"][0]["field"] == "files"
