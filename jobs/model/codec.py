@@ -128,13 +128,8 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
     )
 
 
-def read_spec(data: Mapping[str, Any]) -> JobSpec:
-    """The spec in its plain form. Fields of newer releases are ignored."""
-    return _SPEC.validate_python(data)
-
-
 def spec_to_json(spec: JobSpec) -> dict[str, Any]:
-    """The plain form of a spec, which `read_spec` takes."""
+    """The plain form of a spec."""
     plain: dict[str, Any] = _SPEC.dump_python(spec, mode="json")
     return plain
 

@@ -14,7 +14,6 @@ from api.schemas.job_request import JobRequest, Terms
 from api.schemas.job_spec import Spec
 from cli.commands.jobs.lifecycle import retry_command
 from cli.commands.jobs.run import run_command
-from jobs.model.codec import dump, read_spec
 from jobs.model.spec import JobSpec
 from jobs.view.job import render_spec
 
@@ -58,16 +57,3 @@ def test_the_command_line_has_an_option_for_every_field():
 def test_a_retry_has_an_option_for_every_term():
     options = {param.name for param in retry_command.params}
     assert options == {*Terms.model_fields, "job_id", "no_wait", "as_json"}
-
-
-def test_a_spec_of_another_release_can_be_read():
-    spec = JobSpec("x", labels=("a",), verify=("pytest", "-q"))
-    stored_spec = {
-        "task": "x",
-        "labels": ["a"],
-        "verify": ["pytest", "-q"],
-        "steps": [],
-        "later": 1,
-    }
-    assert read_spec(stored_spec) == spec
-    assert dump(render_spec(spec))
