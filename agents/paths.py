@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from agents.errors import PathOutside
 from agents.ports import Workspace
@@ -124,15 +124,10 @@ def _in_the_way(workspace: Workspace, new: Iterable[str]) -> str | None:
     return None
 
 
-def exceeded_limit(
-    files: Mapping[str, int],
-    new: Mapping[str, int],
-    limits: Limits,
-    deleted: Collection[str] = (),
-) -> str | None:
-    """Why a workspace of `files` cannot take `new` ones after the `deleted` files are removed; None
-    if it can. It does not check whether a path is reserved."""
-    after = {path: size for path, size in {**files, **new}.items() if path not in deleted}
+def exceeded_limit(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) -> str | None:
+    """Why a workspace of `files` cannot take `new` ones; None if it can. It does not check whether
+    a path is reserved."""
+    after = {**files, **new}
     try:
         sandbox_paths.require(after)
     except ValueError as error:
