@@ -9,7 +9,7 @@ import asyncio
 import json
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from redis.asyncio import Redis
@@ -138,42 +138,60 @@ class Listing(Clock):
         conditions = [("status", status), *values.items(), ("override", "" if override else None)]
         if waits_for is not None:
             conditions.append(("status", Status.AWAITING_REVIEW))
+        groups = await self._groups(tenant, kind, conditions, text)
+        newest_first = not oldest_first
+        if groups is None:
+            matches = _Matches((), 0, None)
+        elif waits_for is not None and oldest_first is None:
+            entries, total, is_exact = await self.inbox(
+                tenant, waits_for, order, assignee, groups, period
+            )
+            matches = _inbox_page(entries, limit, offset, order, cursor)
+            matches = replace(matches, total=total, is_exact=is_exact)
+        elif len(groups) == 1 and waits_for is None and period == ALWAYS:
+            matches = await self._page_of_listing(
+                tenant, groups[0][0], limit, offset, newest_first=newest_first, cursor=cursor
+            )
+        else:
+            sets = await self._sets_of_search(tenant, groups, waits_for or ())
+            matches = await self._search(
+                period, sets, limit, offset, newest_first=newest_first, cursor=cursor
+            )
+        return await self._load_page(matches)
+
+    async def _groups(
+        self, tenant: str, kind: JobKind, conditions: Iterable[tuple[str, str | None]], text: str
+    ) -> list[list[str]] | None:
+        """The sets of a page, in groups: a job is in one set of each group. None: no job has the
+        words of the `text`."""
         listings = dict.fromkeys(
             keys.listing(tenant, field, value, kind=kind)
             for field, value in conditions
             if value is not None
         )
         groups = [[name] for name in listings or [keys.listing(tenant, kind=kind)]]
-        if text:
-            word_sets = await self._job_sets(tenant, words_of_search(text))
-            if word_sets is None:
-                return JobPage((), 0)
-            groups += word_sets
-        newest_first = not oldest_first
-        if waits_for is not None and oldest_first is None:
-            entries, total, is_exact = await self.inbox(
-                tenant, waits_for, order, assignee, groups, period
-            )
-            matches = _inbox_page(entries, limit, offset, order, cursor)
-            return await self._load_page(replace(matches, total=total, is_exact=is_exact))
-        is_listing = len(groups) == 1 and waits_for is None and period == ALWAYS
-        if is_listing and cursor is None:
-            matches = await self._slice(groups[0][0], limit, offset, newest_first=newest_first)
-            return await self._load_page(matches)
-        sets = await self._sets_of_search(tenant, groups, waits_for or ())
+        word_sets = await self._job_sets(tenant, words_of_search(text)) if text else []
+        return None if word_sets is None else groups + word_sets
+
+    async def _page_of_listing(
+        self,
+        tenant: str,
+        listing: str,
+        limit: int,
+        offset: int,
+        *,
+        newest_first: bool,
+        cursor: Cursor | None,
+    ) -> _Matches:
+        """A page of all jobs of one listing."""
+        if cursor is None:
+            return await self._slice(listing, limit, offset, newest_first=newest_first)
+        sets = await self._sets_of_search(tenant, [[listing]], ())
         matches = await self._search(
-            period,
-            sets,
-            limit,
-            offset,
-            newest_first=newest_first,
-            cursor=cursor,
-            counts=not is_listing,
+            ALWAYS, sets, limit, offset, newest_first=newest_first, cursor=cursor, counts=False
         )
-        if is_listing:
-            total = await await_redis(self.redis.zcard(groups[0][0]))
-            matches = replace(matches, total=total, is_exact=True)
-        return await self._load_page(matches)
+        total = await await_redis(self.redis.zcard(listing))
+        return replace(matches, total=total, is_exact=True)
 
     async def inbox(
         self,
