@@ -183,7 +183,7 @@ class AsyncAdministration(AsyncTransport):
         """Whether the service takes jobs (GET /readyz), and lists this number of workers (GET
         /system)."""
         try:
-            async with self.stream("GET", "/readyz", httpx.Timeout(2.0)) as answer:
+            async with self.stream("GET", "/readyz", 2.0) as answer:
                 is_ready = answer.is_success
             return is_ready and len((await self.system())["workers"]) >= workers
         except (httpx.HTTPError, ServiceUnreachable):

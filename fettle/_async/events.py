@@ -37,7 +37,6 @@ async def follow(
     for a failure that continues."""
     source = transport.source("GET", path)
     params = {"tokens": "true"} if live else {}
-    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
     failures = 0
     while True:
         failure: FettleError | None = None
@@ -45,7 +44,7 @@ async def follow(
         headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
         try:
             async with transport.stream(
-                "GET", path, timeout, params=params, headers=headers
+                "GET", path, SILENCE_SECONDS, params=params, headers=headers
             ) as response:
                 if response.status_code == HTTPStatus.NO_CONTENT:
                     return  # the caller has the final event

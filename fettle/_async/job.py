@@ -103,7 +103,10 @@ class AsyncJob:
     async def state(self, *, wait: int = 0) -> types.Job:
         """Read the job. `wait`: the seconds for which the service waits until the job has ended or
         waits for a person."""
-        content = await self.calls.job(self.id, wait=wait)
+        return await self._read(wait, math.inf)
+
+    async def _read(self, wait: int, until: float) -> types.Job:
+        content = await self.calls.job(self.id, wait=wait, until=until)
         job = convert(self._source(), types.Job.model_validate, content)
         self.last = job
         self._review = {}
@@ -152,20 +155,22 @@ class AsyncJob:
         self, timeout: float | None = None, *, on_review: Literal["wait", "raise"] = "wait"
     ) -> AsyncResult:
         """Wait for the end of the job. Raises JobFailed, JobCancelled, TimeoutError after `timeout`
-        seconds; and with `on_review="raise"` ReviewNeeded if the job waits for a person."""
+        seconds; and with `on_review="raise"` ReviewNeeded if the job waits for a person. If the
+        service does not answer, `timeout` also limits the wait for its answers."""
         deadline = time.monotonic() + (math.inf if timeout is None else timeout)
         failures = 0
         while True:
             look_start = time.monotonic()
             seconds = deadline - look_start
             try:
-                job = await self.state(wait=int(max(0, min(seconds, LONGEST_WAIT_SECONDS))))
+                wait = int(max(0, min(seconds, LONGEST_WAIT_SECONDS)))
+                job = await self._read(wait, deadline)
                 if job.status in FINAL:
-                    return await self._outcome(job)
+                    return await self._outcome(job, deadline)
             except (ApiError, ServiceUnreachable) as error:
                 failures += 1
                 passes = not isinstance(error, ApiError) or error.retryable
-                if not passes or failures > PATIENCE or seconds <= 0:
+                if not passes or failures > PATIENCE or time.monotonic() >= deadline:
                     raise
             else:
                 failures = 0
@@ -179,7 +184,10 @@ class AsyncJob:
 
     async def files(self) -> Mapping[str, AsyncJobFile]:
         """The files of the workspace, by path."""
-        listed = await self.calls.files(self.id)
+        return await self._files(math.inf)
+
+    async def _files(self, until: float) -> Mapping[str, AsyncJobFile]:
+        listed = await self.calls.files(self.id, until=until)
         return {file["path"]: AsyncJobFile(self, file["path"], file["size"]) for file in listed}
 
     async def file(self, path: str) -> bytes:
@@ -265,8 +273,8 @@ class AsyncJob:
     def _source(self, part: str = "") -> AnswerSource:
         return self.calls.source("GET", f"/jobs/{self.id}{part}")
 
-    async def _outcome(self, job: types.Job) -> AsyncResult:
-        result = AsyncResult(job, await self.files(), self.page)
+    async def _outcome(self, job: types.Job, until: float) -> AsyncResult:
+        result = AsyncResult(job, await self._files(until), self.page)
         if job.status == "failed":
             raise JobFailed(self.id, str(job.reason), job.detail, result)
         if job.status == "cancelled":

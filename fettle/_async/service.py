@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -10,12 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
-
 from fettle import types
 from fettle._async.administration import AsyncAdministration
 from fettle._async.events import Heard, follow
-from fettle._async.transport import idempotency, job_path, without_empty
+from fettle._async.transport import TIMEOUT, idempotency, job_path, without_empty
 from fettle.errors import FettleError
 from fettle.events import Hear, ReceivedEvent
 
@@ -25,7 +24,7 @@ Content = str | bytes | Path
 UNFIT = re.compile('["\x00-\x1f\ud800-\udfff]')
 """The characters that a form does not carry: the service would read another name."""
 PATCH_BEGINS = b"diff --git "
-BATCH_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+BATCH_TIMEOUT = 120.0
 """The service makes or cancels up to 500 jobs."""
 
 
@@ -119,11 +118,18 @@ class AsyncService(AsyncAdministration):
         path = f"/conversations/{quote(conversation_id, safe='')}"
         return await self.json(types.Conversation, "jobs", "GET", path, params=query)
 
-    async def job(self, job_id: str, *, wait: int = 0) -> Job:
+    async def job(self, job_id: str, *, wait: int = 0, until: float = math.inf) -> Job:
         """GET /jobs/{id}. `wait`: the seconds for which the service waits until the job has ended
-        or waits for a person."""
-        params = {"wait": wait} if wait else None
-        return await self.json(types.Job, "id", "GET", job_path(job_id), params=params)
+        or waits for a person. `until`: the monotonic time at which the caller's time ends."""
+        return await self.json(
+            types.Job,
+            "id",
+            "GET",
+            job_path(job_id),
+            params={"wait": wait} if wait else None,
+            timeout=TIMEOUT + wait,
+            until=until,
+        )
 
     async def decide(self, job_id: str, decision: Mapping[str, Any]) -> Job:
         """POST /jobs/{id}/review."""
@@ -170,10 +176,15 @@ class AsyncService(AsyncAdministration):
         """POST /jobs/{id}/rebase: the new job."""
         return await self.receipt(f"{job_path(job_id)}/rebase", headers=idempotency())
 
-    async def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
-        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
+    async def files(
+        self, job_id: str, *, at: str = "now", until: float = math.inf
+    ) -> Sequence[Mapping[str, Any]]:
+        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks;
+        `until` as in `job`."""
         path = f"{job_path(job_id)}/files"
-        return await self.json_list(types.FileList, "files", "GET", path, params={"at": at})
+        return await self.json_list(
+            types.FileList, "files", "GET", path, params={"at": at}, until=until
+        )
 
     async def links(self, job_id: str) -> Mapping[str, str]:
         """GET /jobs/{id}/files: the targets of the workspace's symbolic links, by path."""
@@ -239,13 +250,19 @@ class AsyncService(AsyncAdministration):
                     hear(heard)
 
     async def events_list(
-        self, job_id: str, after: int = 0, *, wait: int = 0
+        self, job_id: str, after: int = 0, *, wait: int = 0, until: float = math.inf
     ) -> Sequence[Mapping[str, Any]]:
         """GET /jobs/{id}/events as a list: [{seq, at, kind, data}] after the number `after`.
-        `wait`: the seconds for which the service may wait for an event."""
-        params = {"format": "json", "after": after, "wait": wait}
-        path = f"{job_path(job_id)}/events"
-        return await self.json_list(types.EventList, "events", "GET", path, params=params)
+        `wait`: the seconds for which the service may wait for an event; `until` as in `job`."""
+        return await self.json_list(
+            types.EventList,
+            "events",
+            "GET",
+            f"{job_path(job_id)}/events",
+            params={"format": "json", "after": after, "wait": wait},
+            timeout=TIMEOUT + wait,
+            until=until,
+        )
 
     async def events_so_far(self, job: Job) -> AsyncGenerator[ReceivedEvent, None]:
         """The events of a job up to the last event that `job` has. The stream of a running job

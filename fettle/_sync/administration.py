@@ -180,7 +180,7 @@ class Administration(Transport):
         """Whether the service takes jobs (GET /readyz), and lists this number of workers (GET
         /system)."""
         try:
-            with self.stream("GET", "/readyz", httpx.Timeout(2.0)) as answer:
+            with self.stream("GET", "/readyz", 2.0) as answer:
                 is_ready = answer.is_success
             return is_ready and len((self.system())["workers"]) >= workers
         except (httpx.HTTPError, ServiceUnreachable):

@@ -36,14 +36,15 @@ def follow(transport: Transport, path: str, after: int, *, live: bool) -> Genera
     for a failure that continues."""
     source = transport.source("GET", path)
     params = {"tokens": "true"} if live else {}
-    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
     failures = 0
     while True:
         failure: FettleError | None = None
         start = math.inf
         headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
         try:
-            with transport.stream("GET", path, timeout, params=params, headers=headers) as response:
+            with transport.stream(
+                "GET", path, SILENCE_SECONDS, params=params, headers=headers
+            ) as response:
                 if response.status_code == HTTPStatus.NO_CONTENT:
                     return  # the caller has the final event
                 start = time.monotonic()

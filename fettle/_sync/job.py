@@ -104,7 +104,10 @@ class Job:
     def state(self, *, wait: int = 0) -> types.Job:
         """Read the job. `wait`: the seconds for which the service waits until the job has ended or
         waits for a person."""
-        content = self.calls.job(self.id, wait=wait)
+        return self._read(wait, math.inf)
+
+    def _read(self, wait: int, until: float) -> types.Job:
+        content = self.calls.job(self.id, wait=wait, until=until)
         job = convert(self._source(), types.Job.model_validate, content)
         self.last = job
         self._review = {}
@@ -153,20 +156,22 @@ class Job:
         self, timeout: float | None = None, *, on_review: Literal["wait", "raise"] = "wait"
     ) -> Result:
         """Wait for the end of the job. Raises JobFailed, JobCancelled, TimeoutError after `timeout`
-        seconds; and with `on_review="raise"` ReviewNeeded if the job waits for a person."""
+        seconds; and with `on_review="raise"` ReviewNeeded if the job waits for a person. If the
+        service does not answer, `timeout` also limits the wait for its answers."""
         deadline = time.monotonic() + (math.inf if timeout is None else timeout)
         failures = 0
         while True:
             look_start = time.monotonic()
             seconds = deadline - look_start
             try:
-                job = self.state(wait=int(max(0, min(seconds, LONGEST_WAIT_SECONDS))))
+                wait = int(max(0, min(seconds, LONGEST_WAIT_SECONDS)))
+                job = self._read(wait, deadline)
                 if job.status in FINAL:
-                    return self._outcome(job)
+                    return self._outcome(job, deadline)
             except (ApiError, ServiceUnreachable) as error:
                 failures += 1
                 passes = not isinstance(error, ApiError) or error.retryable
-                if not passes or failures > PATIENCE or seconds <= 0:
+                if not passes or failures > PATIENCE or time.monotonic() >= deadline:
                     raise
             else:
                 failures = 0
@@ -180,7 +185,10 @@ class Job:
 
     def files(self) -> Mapping[str, JobFile]:
         """The files of the workspace, by path."""
-        listed = self.calls.files(self.id)
+        return self._files(math.inf)
+
+    def _files(self, until: float) -> Mapping[str, JobFile]:
+        listed = self.calls.files(self.id, until=until)
         return {file["path"]: JobFile(self, file["path"], file["size"]) for file in listed}
 
     def file(self, path: str) -> bytes:
@@ -266,8 +274,8 @@ class Job:
     def _source(self, part: str = "") -> AnswerSource:
         return self.calls.source("GET", f"/jobs/{self.id}{part}")
 
-    def _outcome(self, job: types.Job) -> Result:
-        result = Result(job, self.files(), self.page)
+    def _outcome(self, job: types.Job, until: float) -> Result:
+        result = Result(job, self._files(until), self.page)
         if job.status == "failed":
             raise JobFailed(self.id, str(job.reason), job.detail, result)
         if job.status == "cancelled":

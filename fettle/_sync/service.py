@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
@@ -11,12 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
-
 from fettle import types
 from fettle._sync.administration import Administration
 from fettle._sync.events import Heard, follow
-from fettle._sync.transport import idempotency, job_path, without_empty
+from fettle._sync.transport import TIMEOUT, idempotency, job_path, without_empty
 from fettle.errors import FettleError
 from fettle.events import Hear, ReceivedEvent
 
@@ -26,7 +25,7 @@ Content = str | bytes | Path
 UNFIT = re.compile('["\x00-\x1f\ud800-\udfff]')
 """The characters that a form does not carry: the service would read another name."""
 PATCH_BEGINS = b"diff --git "
-BATCH_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+BATCH_TIMEOUT = 120.0
 """The service makes or cancels up to 500 jobs."""
 
 
@@ -120,11 +119,18 @@ class Service(Administration):
         path = f"/conversations/{quote(conversation_id, safe='')}"
         return self.json(types.Conversation, "jobs", "GET", path, params=query)
 
-    def job(self, job_id: str, *, wait: int = 0) -> Job:
+    def job(self, job_id: str, *, wait: int = 0, until: float = math.inf) -> Job:
         """GET /jobs/{id}. `wait`: the seconds for which the service waits until the job has ended
-        or waits for a person."""
-        params = {"wait": wait} if wait else None
-        return self.json(types.Job, "id", "GET", job_path(job_id), params=params)
+        or waits for a person. `until`: the monotonic time at which the caller's time ends."""
+        return self.json(
+            types.Job,
+            "id",
+            "GET",
+            job_path(job_id),
+            params={"wait": wait} if wait else None,
+            timeout=TIMEOUT + wait,
+            until=until,
+        )
 
     def decide(self, job_id: str, decision: Mapping[str, Any]) -> Job:
         """POST /jobs/{id}/review."""
@@ -171,10 +177,13 @@ class Service(Administration):
         """POST /jobs/{id}/rebase: the new job."""
         return self.receipt(f"{job_path(job_id)}/rebase", headers=idempotency())
 
-    def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
-        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
+    def files(
+        self, job_id: str, *, at: str = "now", until: float = math.inf
+    ) -> Sequence[Mapping[str, Any]]:
+        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks;
+        `until` as in `job`."""
         path = f"{job_path(job_id)}/files"
-        return self.json_list(types.FileList, "files", "GET", path, params={"at": at})
+        return self.json_list(types.FileList, "files", "GET", path, params={"at": at}, until=until)
 
     def links(self, job_id: str) -> Mapping[str, str]:
         """GET /jobs/{id}/files: the targets of the workspace's symbolic links, by path."""
@@ -238,13 +247,19 @@ class Service(Administration):
                     hear(heard)
 
     def events_list(
-        self, job_id: str, after: int = 0, *, wait: int = 0
+        self, job_id: str, after: int = 0, *, wait: int = 0, until: float = math.inf
     ) -> Sequence[Mapping[str, Any]]:
         """GET /jobs/{id}/events as a list: [{seq, at, kind, data}] after the number `after`.
-        `wait`: the seconds for which the service may wait for an event."""
-        params = {"format": "json", "after": after, "wait": wait}
-        path = f"{job_path(job_id)}/events"
-        return self.json_list(types.EventList, "events", "GET", path, params=params)
+        `wait`: the seconds for which the service may wait for an event; `until` as in `job`."""
+        return self.json_list(
+            types.EventList,
+            "events",
+            "GET",
+            f"{job_path(job_id)}/events",
+            params={"format": "json", "after": after, "wait": wait},
+            timeout=TIMEOUT + wait,
+            until=until,
+        )
 
     def events_so_far(self, job: Job) -> Generator[ReceivedEvent, None]:
         """The events of a job up to the last event that `job` has. The stream of a running job

@@ -9,6 +9,7 @@ effect: a POST is repeated only if it cancels a job, or has an Idempotency-Key.
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import time
@@ -40,7 +41,11 @@ TRIES = 4
 MOST_WAIT_SECONDS = 20.0
 LOST_SECONDS = 0.5
 """The wait before a request is repeated because the connection was lost."""
-TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+TIMEOUT = 30.0
+"""Seconds without a byte of the answer, after which a request has failed."""
+CONNECT_TIMEOUT = 5.0
+LEAST_TIMEOUT = 1.0
+"""The time that a request has at the end of the caller's time."""
 BUSY = frozenset({429, 503})
 LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 AWAY = (*LOST, httpx.ConnectError)
@@ -104,11 +109,18 @@ class Transport:
 
     @contextmanager
     def stream(
-        self, method: str, path: str, timeout: httpx.Timeout = TIMEOUT, **request: Any
+        self,
+        method: str,
+        path: str,
+        timeout: float = TIMEOUT,
+        *,
+        until: float = math.inf,
+        **request: Any,
     ) -> Iterator[httpx.Response]:
         """Send one request; the body of the answer is not read yet. Only the service's own origin
         gets the key: a path that is a link of an answer may lead elsewhere. No name in a path may
-        lead to another call. Raises httpx.TransportError."""
+        lead to another call. `until`: the monotonic time at which the caller's time ends. Raises
+        httpx.TransportError."""
         if not {".", ".."}.isdisjoint(path.partition("?")[0].split("/")):
             raise FettleError("a name in a path cannot be `.` or `..`", path)
         link = httpx.URL(path)
@@ -120,9 +132,11 @@ class Transport:
             **request.pop("headers", {}),
             "X-API-Key": self.key,
         }
+        seconds = min(timeout, max(until - time.monotonic(), 0) + LEAST_TIMEOUT)
+        limits = httpx.Timeout(seconds, connect=min(seconds, CONNECT_TIMEOUT))
         try:
             built = self._http.build_request(
-                method, url, headers=headers, timeout=timeout, **request
+                method, url, headers=headers, timeout=limits, **request
             )
         except ValueError as problem:  # NaN, or half of a surrogate pair
             raise FettleError("the request cannot be written as JSON", str(problem)) from None
@@ -132,15 +146,18 @@ class Transport:
         finally:
             answer.close()
 
-    def send(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """The complete answer to a request that the service carried out. Raises FettleError."""
+    def send(
+        self, method: str, path: str, *, until: float = math.inf, **request: Any
+    ) -> httpx.Response:
+        """The complete answer to a request that the service carried out; `until` as in `stream`.
+        Raises FettleError."""
         is_idempotent = method != "POST" or path.endswith("/cancel")
         repeatable = is_idempotent or "Idempotency-Key" in request.get("headers", {})
         passing: tuple[type[httpx.TransportError], ...] = LOST
         for tries_left in reversed(range(self._tries)):
             seconds = LOST_SECONDS * 2 ** (self._tries - 1 - tries_left)
             try:
-                with self.stream(method, path, **request) as answer:
+                with self.stream(method, path, until=until, **request) as answer:
                     answer.read()
                 if answer.is_success:
                     return answer
@@ -154,7 +171,8 @@ class Transport:
                 passing = AWAY
             except httpx.DecodingError as wrong:
                 raise self.source(method, path).unexpected(f"cannot be decoded: {wrong}") from None
-            if not (passes and tries_left and repeatable):
+            seconds = min(seconds, until - time.monotonic())
+            if not (passes and tries_left and repeatable and seconds > 0):
                 break
             self.sleep(seconds)
         raise error

@@ -7,6 +7,7 @@ import json
 import pickle
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from support.servers.tiny_service import Answer, event, job, problem, serving, s
 
 from cli.errors import from_client
 from cli.exit_codes import BAD_USAGE
-from fettle import Job, Service
+from fettle import AsyncClient, Job, Service
 from fettle._sync import events
 from fettle.errors import ApiError, FettleError, NotFettle, ServiceUnreachable
 from settings.base import DEVELOPMENT_KEY
@@ -105,9 +106,11 @@ def test_a_lost_connection_is_made_again_if_that_has_no_second_effect(slept):
 
 
 @contextmanager
-def scripted(answer: Callable[[], httpx.Response], slept: list[float]) -> Iterator[Service]:
+def scripted(
+    answer: Callable[[httpx.Request], httpx.Response], slept: list[float]
+) -> Iterator[Service]:
     """A client without a server: `answer` makes or refuses each connection."""
-    transport = httpx.MockTransport(lambda _request: answer())
+    transport = httpx.MockTransport(answer)
     with (
         httpx.Client(transport=transport) as http,
         Service("http://fettle.test", "k", http=http, sleep=slept.append) as service,
@@ -118,7 +121,7 @@ def scripted(answer: Callable[[], httpx.Response], slept: list[float]) -> Iterat
 def test_a_submission_outlives_a_restart_of_the_service(slept):
     answers = [httpx.RemoteProtocolError("gone"), *[httpx.ConnectError("refused")] * 2]
 
-    def answer() -> httpx.Response:
+    def answer(_request: httpx.Request) -> httpx.Response:
         if answers:
             raise answers.pop(0)
         return httpx.Response(202, json=job(status="queued"))
@@ -136,7 +139,7 @@ def test_a_quiet_stream_outlives_any_number_of_cuts(slept, monkeypatch):
     seconds = 0.0
     cuts = 30
 
-    def answer() -> httpx.Response:
+    def answer(_request: httpx.Request) -> httpx.Response:
         nonlocal cuts
         cuts -= 1
         head = {"Content-Type": "text/event-stream"}
@@ -278,7 +281,7 @@ def test_the_result_waits_for_its_list_of_files(tiny, service, slept, monkeypatc
     busy = problem(503, "Redis cannot be reached", retryable=True)
     tiny.on("GET /jobs/j1/files", *[busy] * 6, Answer(200, listed))
     ended_job = Job(service, "j1")
-    monkeypatch.setattr(ended_job, "state", lambda wait: SimpleNamespace(status="succeeded"))
+    monkeypatch.setattr(ended_job, "_read", lambda *_: SimpleNamespace(status="succeeded"))
     assert list(ended_job.result().files) == ["a.txt"]
 
 
@@ -291,6 +294,48 @@ def test_the_wait_for_a_result_ends_in_time_without_a_service(slept):
     ):
         Job(service, "j1").result(timeout=0)
     assert slept == []
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """A service that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_the_time_of_the_caller_limits_each_request(tiny, service, slept):
+    with silent() as url, Service(url, "k") as waiting:
+        start = time.monotonic()
+        with pytest.raises(ServiceUnreachable, match="did not answer in time"):
+            Job(waiting, "j1").result(timeout=0.5)
+        assert time.monotonic() - start < 5
+    busy = problem(503, "Redis cannot be reached", retryable=True)
+    busy.headers["Retry-After"] = "20"
+    tiny.on("GET /jobs/j1", busy, problem(404, "No such job"))
+    with pytest.raises(ApiError, match="No such job"):
+        Job(service, "j1").result(timeout=5)
+    assert slept == [pytest.approx(5, abs=1)]
+
+
+async def test_the_time_of_the_caller_limits_each_request_of_a_task():
+    with silent() as url:
+        start = time.monotonic()
+        async with AsyncClient(url, "k") as client:
+            with pytest.raises(ServiceUnreachable, match="did not answer in time"):
+                await client.job("j1").result(timeout=0.5)
+        assert time.monotonic() - start < 5
+
+
+def test_a_request_that_waits_has_time_for_its_wait(slept):
+    limits = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        limits.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json=job())
+
+    with scripted(answer, slept) as service:
+        service.job("j1", wait=60)  # the longest wait of the API
+    assert limits[0] > 60
 
 
 def test_a_broken_stream_is_resumed_without_duplicate_events(tiny, service):
