@@ -68,7 +68,8 @@ def from_client(error: errors.FettleError) -> CliError:
         case errors.BadSettings():
             return BadSettings(error.title, error.detail, error.remedy)
         case _:
-            return CliError(error.title, error.detail, START_IT)
+            refused = CliError(error.title, error.detail, error.remedy)
+            refused.exit_code = BAD_USAGE if isinstance(error, errors.BadArgument) else FAILED
     return refused
 
 

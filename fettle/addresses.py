@@ -13,10 +13,10 @@ def parse_address(url: str) -> httpx.URL:
     """An address of http or https. Raises BadSettings."""
     try:
         address = httpx.URL(url)
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, UnicodeEncodeError):
         address = httpx.URL("")
     if address.scheme not in ("http", "https") or not address.host:
-        raise BadSettings("the address of the service does not begin with http:// or https://")
+        raise BadSettings("the address of the service is not a URL with http:// or https://")
     return address
 
 

@@ -2,6 +2,7 @@
 
 FettleError             the root: a title, details, and the remedy
   +-- BadSettings       an address, a key or a proxy cannot be used
+  +-- BadArgument       a request cannot have this value
   +-- ServiceUnreachable  no service answers
   |     +-- NotFettle   the server is not Fettle, or is another release of Fettle
   +-- ApiError          the service refused the request: `fettle.problems` has a class for each type
@@ -36,6 +37,10 @@ class FettleError(Exception):
 
 class BadSettings(FettleError):
     """An address, a key or a proxy cannot be used."""
+
+
+class BadArgument(FettleError):
+    """A request cannot have this value. The request was not sent."""
 
 
 class ServiceUnreachable(FettleError):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel
 
 from fettle import types
-from fettle._async.transport import AsyncTransport, without_empty
+from fettle._async.transport import AsyncTransport, path_part, without_empty
 from fettle.answers import parse_object
 from fettle.errors import ApiError, ServiceUnreachable
 
@@ -40,7 +39,7 @@ class AsyncAdministration(AsyncTransport):
 
     async def drain(self, worker: str) -> None:
         """POST /workers/{id}/drain."""
-        await self.void("POST", f"/workers/{quote(worker, safe=':')}/drain", 202)
+        await self.void("POST", f"/workers/{path_part(worker, ':')}/drain", 202)
 
     async def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """POST /keys: the record with the secret, which no later answer has."""
@@ -53,7 +52,7 @@ class AsyncAdministration(AsyncTransport):
     async def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /keys/{id}/limits: the record."""
         return await self.json(
-            types.Key, "id", "PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits
+            types.Key, "id", "PUT", f"/keys/{path_part(key_id)}/limits", json=limits
         )
 
     async def review_rules(self) -> Mapping[str, Any]:
@@ -69,7 +68,7 @@ class AsyncAdministration(AsyncTransport):
 
     async def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
-        await self.void("DELETE", f"/keys/{quote(key_id, safe='')}", 204)
+        await self.void("DELETE", f"/keys/{path_part(key_id)}", 204)
 
     async def sign_in_link(self) -> str:
         """POST /sign-in-links: the path of a link that signs a browser in with this key, once."""
@@ -82,7 +81,7 @@ class AsyncAdministration(AsyncTransport):
     async def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /tenants/{tenant}/limits: the tenant."""
         return await self.json(
-            types.Tenant, "name", "PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits
+            types.Tenant, "name", "PUT", f"/tenants/{path_part(name)}/limits", json=limits
         )
 
     async def fleet(self) -> Mapping[str, Any]:
@@ -136,7 +135,7 @@ class AsyncAdministration(AsyncTransport):
 
     async def delete_webhook(self, tenant: str, webhook_id: str) -> None:
         """DELETE /tenants/{tenant}/webhooks/{id}."""
-        await self.void("DELETE", f"{_webhooks_path(tenant)}/{quote(webhook_id, safe='')}", 204)
+        await self.void("DELETE", f"{_webhooks_path(tenant)}/{path_part(webhook_id)}", 204)
 
     async def webhooks(self) -> Mapping[str, Any]:
         """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""
@@ -144,7 +143,7 @@ class AsyncAdministration(AsyncTransport):
 
     async def retry_webhook(self, delivery_id: str) -> None:
         """POST /webhook-deliveries/{id}/retry."""
-        await self.void("POST", f"/webhook-deliveries/{quote(delivery_id, safe='')}/retry", 202)
+        await self.void("POST", f"/webhook-deliveries/{path_part(delivery_id)}/retry", 202)
 
     async def decisions(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
         """GET /decisions: {decisions, total, limit, offset}; oldest first."""
@@ -195,4 +194,4 @@ class AsyncAdministration(AsyncTransport):
 
 
 def _webhooks_path(tenant: str) -> str:
-    return f"/tenants/{quote(tenant, safe='')}/webhooks"
+    return f"/tenants/{path_part(tenant)}/webhooks"

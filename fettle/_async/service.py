@@ -9,13 +9,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from fettle import types
 from fettle._async.administration import AsyncAdministration
 from fettle._async.events import Heard, follow
-from fettle._async.transport import TIMEOUT, idempotency, job_path, without_empty
-from fettle.errors import FettleError
+from fettle._async.transport import TIMEOUT, idempotency, job_path, path_part, without_empty
+from fettle.errors import BadArgument
 from fettle.events import Hear, ReceivedEvent
 
 Job = Mapping[str, Any]
@@ -30,7 +29,7 @@ BATCH_TIMEOUT = 120.0
 
 def batch_path(batch_id: str) -> str:
     """The path of a batch."""
-    return f"/batches/{quote(batch_id, safe='')}"
+    return f"/batches/{path_part(batch_id)}"
 
 
 class AsyncService(AsyncAdministration):
@@ -50,11 +49,11 @@ class AsyncService(AsyncAdministration):
         default is a new key."""
         for path in files or {}:
             if not path or UNFIT.search(path):
-                raise FettleError("a file cannot have this name", ascii(path), "rename the file")
+                raise BadArgument("a file cannot have this name", ascii(path), "rename the file")
         if not files and bundle is None:
             return await self.receipt("/jobs", json=spec, headers=idempotency(once))
         parts: list[Any] = [
-            ("job", (None, json.dumps(spec))),
+            ("job", (None, json.dumps(spec, ensure_ascii=False))),
             *(
                 ("files", (path, content.read_bytes() if isinstance(content, Path) else content))
                 for path, content in (files or {}).items()
@@ -115,7 +114,7 @@ class AsyncService(AsyncAdministration):
 
     async def conversation(self, conversation_id: str, **query: Any) -> Mapping[str, Any]:
         """GET /conversations/{id}: {id, jobs, total, limit, offset}."""
-        path = f"/conversations/{quote(conversation_id, safe='')}"
+        path = f"/conversations/{path_part(conversation_id)}"
         return await self.json(types.Conversation, "jobs", "GET", path, params=query)
 
     async def job(self, job_id: str, *, wait: int = 0, until: float = math.inf) -> Job:
@@ -194,7 +193,7 @@ class AsyncService(AsyncAdministration):
 
     async def file(self, job_id: str, path: str, *, at: str = "now") -> bytes:
         """GET /jobs/{id}/files/{path}: its bytes."""
-        name = f"{job_path(job_id)}/files/{quote(path)}"
+        name = f"{job_path(job_id)}/files/{path_part(path, '/')}"
         return (await self.send("GET", name, params={"at": at})).content
 
     async def patch(self, job_id: str) -> bytes:
@@ -220,7 +219,7 @@ class AsyncService(AsyncAdministration):
         """GET /jobs/{id}/artifacts/{name}: the bytes of this version, by default of the newest
         version."""
         params = {"digest": digest} if digest else None
-        path = f"{job_path(job_id)}/artifacts/{quote(name)}"
+        path = f"{job_path(job_id)}/artifacts/{path_part(name, '/')}"
         return (await self.send("GET", path, params=params)).content
 
     async def verify(self, request: Mapping[str, Any], *, once: str | None = None) -> Job:

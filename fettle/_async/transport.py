@@ -27,6 +27,7 @@ from fettle.answers import AnswerSource, parse_object
 from fettle.errors import (
     START_IT,
     ApiError,
+    BadArgument,
     BadSettings,
     FettleError,
     NotFettle,
@@ -50,6 +51,8 @@ BUSY = frozenset({429, 503})
 LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 AWAY = (*LOST, httpx.ConnectError)
 """The errors that pass when a service has been there, and starts again."""
+EXCERPT = 20
+"""The characters on each side of a wrong character that an error shows."""
 
 
 class AsyncTransport:
@@ -138,8 +141,10 @@ class AsyncTransport:
             built = self._http.build_request(
                 method, url, headers=headers, timeout=limits, **request
             )
-        except ValueError as problem:  # NaN, or half of a surrogate pair
-            raise FettleError("the request cannot be written as JSON", str(problem)) from None
+        except UnicodeEncodeError as problem:
+            raise _bad_text(problem) from None
+        except ValueError as problem:  # NaN
+            raise BadArgument("the request cannot be written as JSON", str(problem)) from None
         answer = await self._http.send(built, stream=True, follow_redirects=False, **self._auth)
         try:
             yield answer
@@ -235,7 +240,7 @@ def idempotency(once: str | None = None) -> dict[str, str]:
     """The header with this Idempotency-Key, by default with a new key. Raises FettleError."""
     key = once or secrets.token_hex(16)
     if not _fits_header(key):
-        raise FettleError("an Idempotency-Key has printable ASCII characters only", repr(key))
+        raise BadArgument("an Idempotency-Key has printable ASCII characters only", ascii(key))
     return {"Idempotency-Key": key}
 
 
@@ -243,9 +248,24 @@ def _fits_header(value: str) -> bool:
     return value.isascii() and value.isprintable() and value == value.strip()
 
 
+def path_part(name: str, safe: str = "") -> str:
+    """A name as a part of a path. It cannot change the rest of the path. Raises BadArgument."""
+    try:
+        return quote(name, safe)
+    except UnicodeEncodeError as problem:
+        raise _bad_text(problem) from None
+
+
+def _bad_text(problem: UnicodeEncodeError) -> BadArgument:
+    """The error for half of a surrogate pair. Python has it for a byte that is not UTF-8."""
+    excerpt = problem.object[max(problem.start - EXCERPT, 0) : problem.end + EXCERPT]
+    title = "a text of the request is not valid Unicode"
+    return BadArgument(title, ascii(excerpt), "replace the bytes that are not UTF-8")
+
+
 def job_path(job_id: str) -> str:
-    """The path of a job. No id can change the rest of the path."""
-    return f"/jobs/{quote(job_id, safe='')}"
+    """The path of a job."""
+    return f"/jobs/{path_part(job_id)}"
 
 
 def _not_fettle(source: AnswerSource, answer: httpx.Response) -> NotFettle:

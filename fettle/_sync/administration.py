@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel
 
 from fettle import types
-from fettle._sync.transport import Transport, without_empty
+from fettle._sync.transport import Transport, path_part, without_empty
 from fettle.answers import parse_object
 from fettle.errors import ApiError, ServiceUnreachable
 
@@ -41,7 +40,7 @@ class Administration(Transport):
 
     def drain(self, worker: str) -> None:
         """POST /workers/{id}/drain."""
-        self.void("POST", f"/workers/{quote(worker, safe=':')}/drain", 202)
+        self.void("POST", f"/workers/{path_part(worker, ':')}/drain", 202)
 
     def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """POST /keys: the record with the secret, which no later answer has."""
@@ -53,9 +52,7 @@ class Administration(Transport):
 
     def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /keys/{id}/limits: the record."""
-        return self.json(
-            types.Key, "id", "PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits
-        )
+        return self.json(types.Key, "id", "PUT", f"/keys/{path_part(key_id)}/limits", json=limits)
 
     def review_rules(self) -> Mapping[str, Any]:
         """GET /review-rules: {rules: [{name, source, sentence}], file, text, digest, ...}."""
@@ -68,7 +65,7 @@ class Administration(Transport):
 
     def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
-        self.void("DELETE", f"/keys/{quote(key_id, safe='')}", 204)
+        self.void("DELETE", f"/keys/{path_part(key_id)}", 204)
 
     def sign_in_link(self) -> str:
         """POST /sign-in-links: the path of a link that signs a browser in with this key, once."""
@@ -81,7 +78,7 @@ class Administration(Transport):
     def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /tenants/{tenant}/limits: the tenant."""
         return self.json(
-            types.Tenant, "name", "PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits
+            types.Tenant, "name", "PUT", f"/tenants/{path_part(name)}/limits", json=limits
         )
 
     def fleet(self) -> Mapping[str, Any]:
@@ -135,7 +132,7 @@ class Administration(Transport):
 
     def delete_webhook(self, tenant: str, webhook_id: str) -> None:
         """DELETE /tenants/{tenant}/webhooks/{id}."""
-        self.void("DELETE", f"{_webhooks_path(tenant)}/{quote(webhook_id, safe='')}", 204)
+        self.void("DELETE", f"{_webhooks_path(tenant)}/{path_part(webhook_id)}", 204)
 
     def webhooks(self) -> Mapping[str, Any]:
         """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""
@@ -143,7 +140,7 @@ class Administration(Transport):
 
     def retry_webhook(self, delivery_id: str) -> None:
         """POST /webhook-deliveries/{id}/retry."""
-        self.void("POST", f"/webhook-deliveries/{quote(delivery_id, safe='')}/retry", 202)
+        self.void("POST", f"/webhook-deliveries/{path_part(delivery_id)}/retry", 202)
 
     def decisions(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
         """GET /decisions: {decisions, total, limit, offset}; oldest first."""
@@ -192,4 +189,4 @@ class Administration(Transport):
 
 
 def _webhooks_path(tenant: str) -> str:
-    return f"/tenants/{quote(tenant, safe='')}/webhooks"
+    return f"/tenants/{path_part(tenant)}/webhooks"

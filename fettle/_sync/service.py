@@ -10,13 +10,12 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from fettle import types
 from fettle._sync.administration import Administration
 from fettle._sync.events import Heard, follow
-from fettle._sync.transport import TIMEOUT, idempotency, job_path, without_empty
-from fettle.errors import FettleError
+from fettle._sync.transport import TIMEOUT, idempotency, job_path, path_part, without_empty
+from fettle.errors import BadArgument
 from fettle.events import Hear, ReceivedEvent
 
 Job = Mapping[str, Any]
@@ -31,7 +30,7 @@ BATCH_TIMEOUT = 120.0
 
 def batch_path(batch_id: str) -> str:
     """The path of a batch."""
-    return f"/batches/{quote(batch_id, safe='')}"
+    return f"/batches/{path_part(batch_id)}"
 
 
 class Service(Administration):
@@ -51,11 +50,11 @@ class Service(Administration):
         default is a new key."""
         for path in files or {}:
             if not path or UNFIT.search(path):
-                raise FettleError("a file cannot have this name", ascii(path), "rename the file")
+                raise BadArgument("a file cannot have this name", ascii(path), "rename the file")
         if not files and bundle is None:
             return self.receipt("/jobs", json=spec, headers=idempotency(once))
         parts: list[Any] = [
-            ("job", (None, json.dumps(spec))),
+            ("job", (None, json.dumps(spec, ensure_ascii=False))),
             *(
                 ("files", (path, content.read_bytes() if isinstance(content, Path) else content))
                 for path, content in (files or {}).items()
@@ -116,7 +115,7 @@ class Service(Administration):
 
     def conversation(self, conversation_id: str, **query: Any) -> Mapping[str, Any]:
         """GET /conversations/{id}: {id, jobs, total, limit, offset}."""
-        path = f"/conversations/{quote(conversation_id, safe='')}"
+        path = f"/conversations/{path_part(conversation_id)}"
         return self.json(types.Conversation, "jobs", "GET", path, params=query)
 
     def job(self, job_id: str, *, wait: int = 0, until: float = math.inf) -> Job:
@@ -193,7 +192,7 @@ class Service(Administration):
 
     def file(self, job_id: str, path: str, *, at: str = "now") -> bytes:
         """GET /jobs/{id}/files/{path}: its bytes."""
-        name = f"{job_path(job_id)}/files/{quote(path)}"
+        name = f"{job_path(job_id)}/files/{path_part(path, '/')}"
         return (self.send("GET", name, params={"at": at})).content
 
     def patch(self, job_id: str) -> bytes:
@@ -219,7 +218,7 @@ class Service(Administration):
         """GET /jobs/{id}/artifacts/{name}: the bytes of this version, by default of the newest
         version."""
         params = {"digest": digest} if digest else None
-        path = f"{job_path(job_id)}/artifacts/{quote(name)}"
+        path = f"{job_path(job_id)}/artifacts/{path_part(name, '/')}"
         return (self.send("GET", path, params=params)).content
 
     def verify(self, request: Mapping[str, Any], *, once: str | None = None) -> Job:

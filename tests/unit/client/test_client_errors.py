@@ -81,6 +81,7 @@ def test_a_decision_on_a_review_that_is_not_open_any_more_is_refused(tiny: TinyS
         ("fettle.test:8000", "k"),
         ("http://", "k"),
         ("http://[::1", "k"),
+        ("http://fettle.test/\udcff", "k"),
         ("https://fettle.test", "sch\u00fcssel"),
         ("https://fettle.test", "a\nb"),
         ("https://fettle.test", "a "),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 import socket
 import threading
@@ -20,7 +21,7 @@ from cli.errors import from_client
 from cli.exit_codes import BAD_USAGE
 from fettle import AsyncClient, Job, Service
 from fettle._sync import events
-from fettle.errors import ApiError, FettleError, NotFettle, ServiceUnreachable
+from fettle.errors import ApiError, BadArgument, FettleError, NotFettle, ServiceUnreachable
 from settings.base import DEVELOPMENT_KEY
 
 
@@ -79,9 +80,29 @@ def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, s
     assert slept == [1.0, 1.0]  # the delay that Retry-After requests
 
 
-def test_a_text_that_json_cannot_hold_is_refused_before_it_is_sent(tiny, service):
-    with pytest.raises(FettleError, match="cannot be written as JSON"):
-        service.submit({"task": "typed \udcff"})
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda service, text: service.submit({"task": text}),
+        lambda service, text: service.submit({"task": text}, {"a.bin": b"\0"}),
+        lambda service, text: service.submit({"task": "x"}, {"a.txt": text}),
+        lambda service, text: service.job(text),
+        lambda service, text: service.file("j1", text),
+        lambda service, text: service.jobs(text=text),
+        lambda service, text: list(service.events(text)),
+    ],
+)
+def test_a_text_that_is_not_unicode_is_refused_before_it_is_sent(tiny, service, call):
+    with pytest.raises(BadArgument, match=r"not valid Unicode: .*typed .udcff") as error:
+        call(service, "typed \udcff")
+    assert from_client(error.value).exit_code == BAD_USAGE
+    assert "UTF-8" in from_client(error.value).next_step
+    assert not tiny.requests
+
+
+def test_a_number_that_json_cannot_hold_is_refused(tiny, service):
+    with pytest.raises(BadArgument, match="cannot be written as JSON"):
+        service.decide("j1", {"answers": [math.nan]})
     assert not tiny.requests
 
 
