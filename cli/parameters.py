@@ -1,13 +1,33 @@
-"""Types of command line parameters: a length of time, a size."""
+"""Types of command line parameters: a length of time, a size; and JSON that a person writes."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from api.quantities import TYPED_DURATIONS, parse_duration
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError, also for an object that has a key twice: the
+    parser alone would take the last value."""
+    try:
+        return json.loads(text, object_pairs_hook=_as_object)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+
+
+def _as_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise ValueError(f"an object has the key {name!a} twice; leave one out")
+        fields[name] = value
+    return fields
 
 
 class Duration(click.ParamType[int]):

@@ -20,6 +20,7 @@ from api.schemas.batch import MAX_JOBS
 from cli.context import open_service
 from cli.exit_codes import DETACHED, DONE, FAILED, exit_code_of
 from cli.output import Screen, print_json
+from cli.parameters import parse_json
 from cli.render.parts import Tone
 from cli.render.texts import printable
 from fettle import Service
@@ -53,10 +54,10 @@ def read_batch(path: Path, defaults: Mapping[str, Any]) -> TaskFile:
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
+            fields = parse_json(line)
             json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()  # NaN, surrogates
-        except (ValueError, RecursionError) as error:
-            problems[number] = {"title": "The line is not JSON", "detail": str(error)}
+        except ValueError as error:
+            problems[number] = {"title": "The line cannot be read as JSON", "detail": str(error)}
             continue
         if isinstance(fields, dict):
             requests[number] = {**defaults, **fields}

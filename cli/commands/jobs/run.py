@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
 from cli.follow.follow import follow_to_end
 from cli.output import Screen, print_json
+from cli.parameters import parse_json
 from cli.render.parts import Tone
 from cli.repository.source import RepositorySource, find_source
 from fettle import Service
@@ -189,9 +189,11 @@ def _cases(path: Path | None) -> list[Any]:
     if path is None:
         return []
     try:
-        cases = json.loads(_file(path, "--cases")[1])
+        cases = parse_json(_file(path, "--cases")[1])
     except ValueError as error:
-        raise click.BadParameter(f"{path} is not JSON: {error}", param_hint="--cases") from None
+        raise click.BadParameter(
+            f"{path} cannot be read as JSON: {error}", param_hint="--cases"
+        ) from None
     if not isinstance(cases, list) or not cases:
         raise click.BadParameter(f"{path} has no list of cases", param_hint="--cases")
     patterns = [case.get("stdout_matches") for case in cases if isinstance(case, dict)]

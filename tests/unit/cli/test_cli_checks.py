@@ -107,7 +107,15 @@ def test_run_sends_cases(fettle, finished, tiny, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text", ["[", "{}", "[]", '[{"argv": ["a"], "stdout_matches": "(cases.json"}]']
+    "text",
+    [
+        "[",
+        "{}",
+        "[]",
+        "[" * 100_000,
+        '[{"argv": ["a"], "argv": ["b"]}]',
+        '[{"argv": ["a"], "stdout_matches": "(cases.json"}]',
+    ],
 )
 def test_a_file_without_cases_is_bad_usage(fettle, tiny, tmp_path, text):
     path = tmp_path / "cases.json"
