@@ -69,8 +69,6 @@ class Chat:
         self._job_id: str | None = None
         """The newest job of the conversation."""
         self._follower: JobFollower | None = None
-        self._draft = ""
-        """A refused line, which the person can edit."""
         self._models: Sequence[str] | None = None
         self._screen = Screen()
         self._acts: Mapping[str, Callable[[str], None]] = {
@@ -128,8 +126,7 @@ class Chat:
     def _next_line(self) -> bool:
         """Read one line, and act on it. Returns False if the person leaves."""
         try:
-            draft, self._draft = self._draft, ""
-            line = self._terminal.read(draft, live=self._running is not None)
+            line = self._terminal.read(live=self._running is not None)
         except EOFError:
             return False
         except KeyboardInterrupt:
@@ -140,8 +137,10 @@ class Chat:
                 return False
             self._acts[command](text)
         except FAILURES as error:
-            self._draft = "" if line.startswith("/") else line
             show_failure(self._screen, "not done", error)
+            if not line.startswith("/"):
+                # Not in the editor: it may have a part of the next line, which must not join it.
+                self._screen.line("", "the key Up brings the line back")
         except Later:  # at a question
             self._screen.text("nothing was done")
         except KeyboardInterrupt:

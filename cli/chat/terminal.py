@@ -83,14 +83,11 @@ class ChatTerminal:
         """The mode in which other code reads the terminal."""
         return cooked_mode(self._keys.fileno())
 
-    def read(self, text: str, *, live: bool) -> str:
-        """The next line, which begins with `text`; `live`: the view below changes. Raises EOFError
-        and KeyboardInterrupt."""
+    def read(self, *, live: bool) -> str:
+        """The next line; `live`: the view below changes. Raises EOFError and KeyboardInterrupt."""
         refresh = REFRESH_SECONDS if live else 0
         with self._output.above_line():
-            return self._lines.prompt(
-                default=text, refresh_interval=refresh, pre_run=self._output.start
-            )
+            return self._lines.prompt(refresh_interval=refresh, pre_run=self._output.start)
 
     def ask(self, question: str) -> str:
         """The answer to a question, without surrounding spaces; it is not in the history. Raises

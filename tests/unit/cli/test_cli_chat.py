@@ -121,7 +121,7 @@ def open_chat(monkeypatch):
 def test_keys_between_two_lines_are_the_next_line_and_no_output(monkeypatch):
     with open_chat(monkeypatch) as (terminal, _, keys):
         os.write(keys, b"typed\r")
-        assert terminal.read("", live=False) == "typed"
+        assert terminal.read(live=False) == "typed"
         os.set_blocking(keys, False)
         with pytest.raises(BlockingIOError):  # the terminal has echoed nothing
             os.read(keys, 100)
@@ -141,7 +141,7 @@ def test_texts_of_other_threads_are_printed_in_order_after_a_line_has_ended(monk
 
         thread = threading.Thread(target=print_texts)
         thread.start()
-        assert terminal.read("", live=False) == "typed"
+        assert terminal.read(live=False) == "typed"
         thread.join()
         assert "".join(output.texts) == "while the person types\nafter Enter\n"
 
@@ -163,7 +163,7 @@ def test_the_terminal_takes_no_keys_while_another_thread_prints(monkeypatch):
             print("an event")
 
         threading.Thread(target=print_above, daemon=True).start()
-        assert terminal.read("", live=False) == "typed"
+        assert terminal.read(live=False) == "typed"
         assert not modes[0] & (termios.ICANON | termios.ECHO)
 
 
