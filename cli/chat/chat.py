@@ -286,13 +286,17 @@ class Chat:
         return self._models
 
     def _show_thread(self) -> None:
-        """Show the last jobs of a resumed conversation, and follow the first one that runs."""
+        """Show the last jobs of a resumed conversation, and follow the newest job that runs."""
         if self._conversation_id is None:
             return
         thread = self._service.conversation(self._conversation_id)
         self._screen.parts(thread_parts(thread, SHOWN_JOBS))
-        running = [job["id"] for job in thread["jobs"] if job["status"] not in FINAL]
+        running = [job for job in thread["jobs"] if job["status"] not in FINAL]
         self._job_id = thread["jobs"][-1]["id"]
         remember_conversation(self._state_folder, self._service.url, self._conversation_id)
+        for job in running[:-1]:
+            status = job["status"].replace("_", " ")
+            text = f"{job['id']}, {status}: `fettle watch {job['id']}` follows it"
+            self._screen.copyable("not shown", text)
         if running:
-            self._follow(running[0])
+            self._follow(running[-1]["id"])

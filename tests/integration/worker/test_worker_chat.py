@@ -215,6 +215,15 @@ def test_ctrl_c_continues_leaves_or_cancels(desk: Desk) -> None:
     conversation_id = conversation_of(chat)
     job = desk.get(f"/conversations/{conversation_id}")["jobs"][0]
     assert job["status"] == "running"
+    words = ("run", "--no-wait", "--model", MODEL, "--conversation", conversation_id, "Go on.")
+    newest = fettle(*words, cwd=desk.folder, env=desk.env).stdout.strip()
+    with desk.chat("--last") as chat:
+        chat.wait_for(f"{job['id']}, running: ")  # the chat follows the newest job
+        press(chat, "\x03", "continue (Enter)?")
+        say(chat, "c", "cancelled")
+        leave(chat, "\x04")
+    assert desk.get(f"/jobs/{newest}")["status"] == "cancelled"
+    assert desk.get(f"/jobs/{job['id']}")["status"] == "running"
     with desk.chat("--last") as chat:
         chat.wait_for("Multiply 6 and 7.")
         chat.wait_for("executor: ")
