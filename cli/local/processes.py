@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,8 +79,9 @@ class Child:
 class Processes:
     """The children of one command. Make it with `running`, which stops them."""
 
-    def __init__(self, signals: Signals) -> None:
+    def __init__(self, signals: Signals, inherited: Sequence[int] = ()) -> None:
         self._signals = signals
+        self._inherited = inherited
         self.children: list[Child] = []
 
     def start(self, program: LocalProgram, output: int | IO[bytes]) -> Child:
@@ -94,6 +95,7 @@ class Processes:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=self._inherited,
             )
             child = Child(program, process)
             self.children.append(child)
@@ -165,9 +167,10 @@ class LoggedProcesses:
 
 
 @contextmanager
-def running(signals: Signals) -> Iterator[Processes]:
-    """A set of processes that ends with the block, even if an exception ends the block."""
-    processes = Processes(signals)
+def running(signals: Signals, inherited: Sequence[int] = ()) -> Iterator[Processes]:
+    """A set of processes that ends with the block, even if an exception ends the block. Each
+    process gets the `inherited` file descriptors."""
+    processes = Processes(signals, inherited)
     try:
         try:
             yield processes

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from cli.doctor import deployment
 from cli.doctor.deployment import Rating
@@ -15,6 +14,7 @@ from cli.errors import CliError
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.deployment import Deployment, environment
 from cli.local.processes import LoggedProcesses, running
+from cli.local.temporary_folder import temporary_folder
 from cli.output import Screen
 from cli.signals import Signals
 from fettle import Service
@@ -40,11 +40,12 @@ def throwaway(
     this folder continues. Raises CliError if the service does not become ready.
     """
     with Signals() as signals, ExitStack() as stack:
-        with signals.delayed():  # a signal here would leave the directory behind
-            folder = keep or stack.enter_context(
-                TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True)
-            )
-        programs = LoggedProcesses(stack.enter_context(running(signals)), Path(folder))
+        if keep is None:
+            with signals.delayed():  # a signal here would leave the folder behind
+                folder, *inherited = stack.enter_context(temporary_folder("fettle-demo-"))
+        else:
+            folder, inherited = keep, []
+        programs = LoggedProcesses(stack.enter_context(running(signals, inherited)), folder)
         bubblewrap.ensure()
         started_at = time.monotonic()
         variables = {"FETTLE_API_KEY": key or secrets.token_urlsafe(24)}

@@ -63,6 +63,21 @@ def test_two_calls_share_a_service_that_ends_with_the_program(tmp_path: Path, en
     wait_gone(tmp_path / "tmp", service)
 
 
+def test_a_killed_service_leaves_no_folder(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", "up", "--temporary"],
+        env=environment(tmp_path),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as service:
+        assert service.stdout is not None
+        assert service.stdout.readline()
+        assert [*(tmp_path / "tmp").glob("fettle-demo-*")]
+        processes = children(service.pid)
+        service.kill()
+    wait_gone(tmp_path / "tmp", processes)
+
+
 def wait_gone(folder: Path, processes: list[int]) -> None:
     """Fails if a process or a file of the service is still there after a minute."""
     ends = time.monotonic() + 60
