@@ -17,9 +17,10 @@ from rich.text import Text
 from api.quantities import plural, spent
 from cli.client.files import TextOf
 from cli.output import Screen
-from cli.render.events import file_parts, parts
+from cli.render.events import parts
 from cli.render.evidence import Detail
 from cli.render.texts import printable
+from cli.render.work_events import file_parts
 from fettle.events import ReceivedEvent
 from jobs.view.plan_work import PlanWork
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,8 @@ class Detail:
 
 
 FULL_DETAIL = Detail(code_lines=None, output_lines=None, is_full=True)
+EventParts = Callable[[Data, Detail], Iterator[Part]]
+"""Shows the data of an event."""
 
 
 def run_parts(run: Data, detail: Detail) -> Iterator[Part]:

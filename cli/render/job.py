@@ -10,18 +10,7 @@ from typing import Any
 from api.http.foreign_text import visible_path
 from api.quantities import duration, plural
 from cli.client.files import JobChange
-from cli.render.events import (
-    ACCEPTED,
-    approval_parts,
-    comment_line,
-    critique_parts,
-    decision_parts,
-    delivery_parts,
-    message_parts,
-    override_note,
-    parts,
-    plan_parts,
-)
+from cli.render.events import parts
 from cli.render.evidence import (
     Detail,
     artifact_parts,
@@ -31,8 +20,11 @@ from cli.render.evidence import (
     run_parts,
     verification_parts,
 )
+from cli.render.job_events import ACCEPTED, delivery_parts, message_parts
 from cli.render.parts import Code, Line, Part, Prose, Tone
+from cli.render.review_events import approval_parts, comment_line, decision_parts, override_note
 from cli.render.texts import clip, patch_text, printable, spend, waits_text
+from cli.render.work_events import critique_parts, plan_parts
 from fettle.events import ReceivedEvent
 
 PATCH_LINES = 400

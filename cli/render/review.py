@@ -7,11 +7,12 @@ from typing import Any
 
 from api.quantities import plural
 from cli.client.files import JobChange
-from cli.render.events import critique_parts, decision_parts
 from cli.render.evidence import Detail, run_parts
 from cli.render.job import critic_may_decide, rule_parts, waiting_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
+from cli.render.review_events import decision_parts
 from cli.render.texts import printable
+from cli.render.work_events import critique_parts
 
 REVIEW_DETAIL = Detail(code_lines=None, output_lines=60)
 

@@ -9,10 +9,12 @@ from dataclasses import replace
 from api.http.foreign_text import signature
 from api.quantities import duration, spent
 from cli.client import Job
-from cli.render.events import file_parts, override_note, parts
+from cli.render.events import parts
 from cli.render.evidence import FULL_DETAIL
 from cli.render.part_formats import fenced, markdown_lines
+from cli.render.review_events import override_note
 from cli.render.texts import spend
+from cli.render.work_events import file_parts
 from fettle.events import ReceivedEvent
 
 Texts = Mapping[tuple[str, str], str]

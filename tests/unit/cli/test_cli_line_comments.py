@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from api.line_comments import parse, split, write_comments
 from cli.follow import review_prompt
 from cli.output import Screen
-from cli.render.events import decision_parts
 from cli.render.parts import Code, Line, Prose
 from cli.render.review import REVIEW_DETAIL
+from cli.render.review_events import decision_parts
 from fettle.errors import ApiError
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1)

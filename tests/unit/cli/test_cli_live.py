@@ -13,9 +13,9 @@ from support.jobs.event_examples import EXAMPLES
 from cli.follow import live_view
 from cli.follow.live_view import LiveView
 from cli.output import Screen
-from cli.render.events import plan_parts
 from cli.render.evidence import Detail
 from cli.render.part_formats import plain_lines
+from cli.render.work_events import plan_parts
 from fettle.events import ReceivedEvent
 
 CHUNK = {"call": "r1", "role": "shell", "part": "output", "text": "", "try": 1,
