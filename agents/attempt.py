@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -13,6 +13,7 @@ from langchain_core.messages import ToolMessage
 
 from agents.models.call_context import TokenListener
 from agents.models.role_models import RoleModels
+from agents.paths import write_objection
 from agents.ports import Bounds, Cancel, Events, Journal, TextMerge, Workspace
 from agents.ports.checks import Checks
 from agents.ports.environment import SandboxEnvironment
@@ -154,3 +155,8 @@ class Ports:
     """Receives the models' replies while they are streamed."""
     outputs: RunOutputs | None = None
     """Receives the output of the job's runs while they go on."""
+
+    def write_objection(self, new: Mapping[str, int]) -> str | None:
+        """The reason if the workspace cannot take the `new` files (sizes by path), or None."""
+        has_repository = self.repository is not None
+        return write_objection(self.workspace, new, self.limits, has_repository=has_repository)

@@ -23,7 +23,7 @@ from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
 from agents.history import runs_in, traces
 from agents.links import follow
-from agents.paths import own_files, write_objection
+from agents.paths import own_files
 from agents.ports import CallKey, Event, Finished
 from agents.runs.program import Program
 from agents.runs.record import last_number, run_and_keep, still_there
@@ -148,5 +148,4 @@ def _edit_objection(ports: Ports, files: Mapping[str, bytes | None]) -> str | No
             return str(refused)
         if not is_direct:
             return f"{path!r} leads through a symbolic link: edit the file by its own path"
-    has_repository = ports.repository is not None
-    return write_objection(workspace, sizes, ports.limits, has_repository=has_repository)
+    return ports.write_objection(sizes)

@@ -29,7 +29,6 @@ from agents.checks.tester_tests import (
     usable_files,
 )
 from agents.failures.workspace_change import change
-from agents.paths import write_objection
 from agents.ports import CallKey, Event, Finished
 from agents.ports.checks import Checks
 from agents.prompts import described, render, task_prompt
@@ -189,7 +188,7 @@ def _writable(files: Mapping[str, str], ports: Ports) -> tuple[dict[str, str], l
     refused: list[Dropped] = []
     for path, text in files.items():
         size = {path: len(text.encode())}
-        reason = write_objection(ports.workspace, size, ports.limits, has_repository=True)
+        reason = ports.write_objection(size)
         if reason is None:
             writable[path] = text
         else:

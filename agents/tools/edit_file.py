@@ -16,7 +16,7 @@ from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
 from agents.line_ends import LF, find_places, keep_line_ends
 from agents.links import locate_to_write
-from agents.paths import visible, write_objection
+from agents.paths import visible
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
 from agents.tools.file_tools import text_of
@@ -49,13 +49,7 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
     before = await text_of(ports.workspace, path)
     edit = replace_once(before, old_text, new_text, name)
     data = edit.text.encode(errors="replace")
-    reason = write_objection(
-        ports.workspace,
-        {name: len(data)},
-        ports.limits,
-        has_repository=ports.repository is not None,
-    )
-    if reason is not None:
+    if reason := ports.write_objection({name: len(data)}):
         raise ToolRefused(f"{reason}; nothing was changed")
     artifacts = await ports.workspace.apply({name: data})
     diff = change({name: before.encode(errors="replace")}, {name: data}).diff

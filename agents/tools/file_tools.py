@@ -23,7 +23,7 @@ from agents.links import (
     missing_submodule_of,
     missing_submodules,
 )
-from agents.paths import ROOT, in_workspace, listing, outline, visible, write_objection
+from agents.paths import ROOT, in_workspace, listing, outline, visible
 from agents.ports import Workspace
 from agents.prompts.images import why_not_shown
 from agents.texts import excerpt, lines_of, numbered
@@ -83,13 +83,7 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
     name = locate_to_write(ports.workspace, path)
     before = await ports.workspace.read(name)
     data = _append(name, before or b"", content) if append else _replace(before or b"", content)
-    reason = write_objection(
-        ports.workspace,
-        {name: len(data)},
-        ports.limits,
-        has_repository=ports.repository is not None,
-    )
-    if reason is not None:
+    if reason := ports.write_objection({name: len(data)}):
         raise ToolRefused(reason)
     artifacts = await ports.workspace.apply({name: data})
     changed = change({name: before}, {name: data}) if before is not None else None

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from agents.attempt import Ports
-from agents.paths import SCRATCH, write_objection
+from agents.paths import SCRATCH
 from agents.ports.tool_servers import ToolServers
 from agents.prompts.images import why_not_shown
 from agents.texts import head_and_tail, one_line
@@ -68,12 +68,7 @@ async def _keep_image(tool: str, part: Mapping[str, Any], ports: Ports) -> str:
     except ValueError:
         content = b""
     path = f"{SCRATCH}/{tool}-{hashlib.sha256(content).hexdigest()[:8]}.{ending}"
-    reason = why_not_shown(content) or write_objection(
-        ports.workspace,
-        {path: len(content)},
-        ports.limits,
-        has_repository=ports.repository is not None,
-    )
+    reason = why_not_shown(content) or ports.write_objection({path: len(content)})
     if reason is not None or ending is None:
         return f"(an image that was not kept: {reason or 'it is neither PNG nor JPEG'})"
     await ports.workspace.apply({path: content})
