@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 
 from settings.starting.environment import clean_environment
 
@@ -11,6 +12,10 @@ from settings.starting.environment import clean_environment
 def main() -> None:
     """Run the command line; exits with a code that `cli.exit_codes` lists."""
     clean_environment()
+    # Names of files, and texts in a pipe, may have bytes that are not in the encoding.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
+        if isinstance(stream, TextIOWrapper):  # not if it is closed
+            stream.reconfigure(errors=errors)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from support.processes.fettle_command import environment, started
+from support.processes.fettle_command import FETTLE, environment, started
 from support.servers.tiny_service import Answer, job, problem
 
 from cli.exit_codes import MEANINGS
@@ -300,6 +300,24 @@ def test_show_prints_the_job_and_saves_its_files(fettle, tiny, tmp_path):
     assert "plan: 2 steps\n    1. Write it\n    2. Test it\n" in out
     assert (tmp_path / "files" / "out" / "plot.png").read_bytes() == b"PNG"
     assert "not saved: latest\\u202f -> out/plot.png (a symbolic link)" in out
+
+
+def test_bytes_that_are_not_utf8_are_refused_in_a_text_and_shown_in_a_name(finished, tmp_path):
+    env = {**environment(tmp_path), "PYTHONIOENCODING": "utf-8", "FETTLE_URL": finished.url}
+
+    def end(*args: str | bytes) -> subprocess.CompletedProcess[bytes]:
+        command = [FETTLE, *args]
+        return subprocess.run(
+            command, check=False, input=b"Sort \xff", capture_output=True, env=env, timeout=60
+        )
+
+    for args in (("run", "-"), ("run", b"Sort \xff"), ("message", "j1", "-")):
+        ended = end(*args)
+        assert ended.returncode == 2, ended.stderr
+        assert b"not valid Unicode" in ended.stderr
+    finished.on("GET /jobs/j1/files", Answer(200, {"files": [{"path": "a"}], "digest": "d"}))
+    finished.on("GET /jobs/j1/files/a", Answer(200, b"x"))
+    assert rb"files\udcff/a" in end("show", "j1", "--save", f"{tmp_path}/files\udcff").stdout
 
 
 @pytest.mark.parametrize("path", ["../evil.py", "/etc/evil", "link/evil.py"])
