@@ -20,8 +20,9 @@ sandbox-extra: install  ## make .venv/sandbox-extra: more packages for the code 
 lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the newest versions
 	deploy/lock.sh $(ARGS)
 
-types:  ## write fettle/types.py, the types of the Python client, from the API's schemas
+types:  ## write the types of the Python client from the API's schemas, and fettle/_sync from fettle/_async
 	@$(BIN)/python deploy/client_types.py
+	@$(BIN)/python deploy/client_code.py
 
 demo: service  ## run five jobs through the whole service, and show them
 	@$(BIN)/fettle demo

@@ -13,7 +13,7 @@ def test_the_synchronous_client_and_the_problems_are_up_to_date() -> None:
     modules = runpy.run_path(str(SCRIPT))["generated"]()
     files = {path.relative_to(REPOSITORY): path.read_text() for path in modules}
     expected = {path.relative_to(REPOSITORY): text for path, text in modules.items()}
-    assert files == expected, "write them: .venv/bin/python deploy/client_code.py"
+    assert files == expected, "write them: make types"
     written = set((REPOSITORY / "fettle" / "_sync").glob("*.py"))
     assert written <= modules.keys(), "a module of _sync has no source in _async"
 
