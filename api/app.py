@@ -88,6 +88,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         version=version("fettle"),
         description=openapi.ABOUT,
         openapi_tags=openapi.TAGS,
+        openapi_url=None,  # see `api.routes.docs`
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # the redirect would use the caller's own Host header

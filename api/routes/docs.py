@@ -1,9 +1,11 @@
-"""The documentation page, from files of the installation: it needs no network."""
+"""The description of the API, and a page that shows it from files of the installation: it needs no
+network."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import JSONResponse
 
 from api.pages.static import address
 
@@ -13,6 +15,12 @@ _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; frame-ancestors 'none'"
 )
+
+
+@router.get("/openapi.json")
+def openapi(request: Request) -> Response:
+    """The description. A thread makes it, because this takes two seconds of processor."""
+    return JSONResponse(request.app.openapi())
 
 
 @router.get("/docs")

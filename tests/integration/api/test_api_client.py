@@ -107,7 +107,7 @@ def run_clientele(folder: Path, schema: Any) -> None:
 def generated(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generated]:
     """A client with the development key."""
     folder = tmp_path_factory.mktemp("client")
-    run_clientele(folder, httpx.get(f"{url}/openapi.json").json())
+    run_clientele(folder, httpx.get(f"{url}/openapi.json", timeout=60).json())
     client, config, schemas = (
         importlib.import_module(f"{PACKAGE}.{name}") for name in ("client", "config", "schemas")
     )

@@ -516,3 +516,15 @@ async def test_a_head_request_gets_a_head_and_the_connection_stays_open(api, cli
         assert head.startswith(b"HTTP/1.1 200 "), (path, head)
         assert b"content-length: 0" not in head.lower(), (path, head)
     writer.close()
+
+
+async def test_other_requests_are_answered_while_the_description_is_made(redis_server, tmp_path):
+    with running(api_environment(redis_server.url, tmp_path), tmp_path / "log") as api:
+        async with api.client() as client:
+            description = asyncio.create_task(client.get("/openapi.json", timeout=60))
+            answered = 0
+            while not description.done():
+                assert (await client.get("/healthz", timeout=60)).status_code == 200
+                answered += 1
+            assert "/jobs" in (await description).json()["paths"]
+            assert answered > 10  # about 3 if the event loop makes the description

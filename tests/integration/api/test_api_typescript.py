@@ -24,7 +24,7 @@ def test_a_generated_typescript_client_runs_a_job_and_handles_a_problem(tmp_path
     with running_deployment(tmp_path / "deployment") as deployment, front(deployment) as api:
         deployment.record("once", one_run("once", "print('x')"))
         deployment.worker()
-        (folder / "openapi.json").write_text(httpx.get(f"{api.url}/openapi.json").text)
+        (folder / "openapi.json").write_text(httpx.get(f"{api.url}/openapi.json", timeout=60).text)
         generator = programs / "openapi-typescript" / "bin" / "cli.js"
         run_node(
             folder, generator, "openapi.json", "--default-non-nullable=false", "-o", "api.d.ts"
