@@ -20,6 +20,7 @@ from api.services import Services
 from jobs.model.people import identity_of
 from jobs.model.spec import (
     CODEOWNERS,
+    Evidence,
     JobKind,
     JobSpec,
     OnExpiry,
@@ -89,6 +90,8 @@ def apply_rules(
         spec,
         review=True,
         approvals=approvals,
+        # With `evidence: none`, an approval of work that no run has shown to work is no override.
+        evidence=spec.evidence if review_rules.override else Evidence.RUN,
         review_expires_seconds=min(own_seconds + expiries, default=None),
         on_expiry=OnExpiry.REJECT if expiries else own_expiry,
         review_rules=review_rules,

@@ -13,7 +13,7 @@ from api.submission.job_spec import new_spec, rebase_spec, retry_spec
 from api.submission.review_rules import apply_rules
 from api.submission.rule_sentences import describe_rule
 from api.submission.validation import check_job, check_retry
-from jobs.model.spec import Deliver, JobKind, JobSpec, OnExpiry, Pause
+from jobs.model.spec import Deliver, Evidence, JobKind, JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
 from settings.review_policy import ReviewPolicy, ReviewRule
 
@@ -158,11 +158,16 @@ def test_every_matching_rule_applies_and_the_strictest_value_counts() -> None:
 
 
 def test_a_job_may_be_stricter_than_the_rules_and_no_retry_weaker() -> None:
-    strict = JobSpec("x", review=True, approvals=2, review_expires_seconds=60)
+    strict = JobSpec(
+        "x", review=True, approvals=2, review_expires_seconds=60, evidence=Evidence.NONE
+    )
     spec = apply_rules(strict, None, [POLICY])
     assert (spec.approvals, spec.review_expires_seconds) == (2, 60)
     assert spec.review_rules is not None
     assert spec.review_rules.owners == {}
+    assert spec.evidence is Evidence.NONE, "the rule allows an approval against the evidence"
+    without_override = apply_rules(strict, URL, [POLICY])
+    assert without_override.evidence is Evidence.RUN
     weakened = retried(spec, DEFAULTS, review=False)
     assert apply_rules(weakened, None, [POLICY]).review
     assert apply_rules(spec, None, []).review_rules is None
