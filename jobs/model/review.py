@@ -85,6 +85,15 @@ class Review:
         return is_proven(self.payload)
 
     @property
+    def shown_by_run(self) -> bool:
+        """Whether a run or the acceptance checks have shown the work to work. `proven` also holds
+        for work that nothing has run, if the job has `evidence: none` or asks a question."""
+        verification = self.payload.get("verification")
+        if not self.proven or not verification or not verification["holds"]:
+            return False
+        return verification["run"] is not None or verification["source"] == "checks"
+
+    @property
     def paused(self) -> bool:
         """Whether the work stopped after a run, and continues at `revise`."""
         return bool(self.payload.get("paused"))

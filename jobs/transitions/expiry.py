@@ -58,9 +58,9 @@ def sweep_review(record: JobRecord, now: int) -> Change | Refusal:
 def expire(record: JobRecord, now: int) -> Change | Refusal:
     """Apply `on_expiry` by a Decision (J10).
 
-    Work without a verification that holds is not approved, and neither is work that needs the
-    approval of other persons. If the review stays open, one event says that it has expired, and a
-    person can still decide.
+    Work that no run has shown to work is not approved, and neither is work that needs the approval
+    of other persons. If the review stays open, one event says that it has expired, and a person can
+    still decide.
     """
     review = record.review
     if review is None:
@@ -73,8 +73,8 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
         return _decide(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
     consequence = record.spec.on_expiry
     is_work = review.kind is ReviewKind.REVIEW
-    is_proven = is_work and review.proven and not needs_other_persons(record, review)
-    if consequence is OnExpiry.APPROVE and not is_proven:
+    may_approve = is_work and review.shown_by_run and not needs_other_persons(record, review)
+    if consequence is OnExpiry.APPROVE and not may_approve:
         consequence = OnExpiry.STAY
     data = {"review_id": review.id, "then": consequence}
     event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)

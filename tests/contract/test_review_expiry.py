@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
-from support.jobs.job_examples import JobService, decision, job, lease_of, review
+from support.jobs.job_examples import VERIFIED, JobService, decision, job, lease_of, review
 
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.spec import OnExpiry
@@ -20,7 +21,10 @@ async def paused(
 ) -> JobRecord:
     """A job that waits for a person."""
     record = await service.running(review_expires_seconds=seconds, on_expiry=on_expiry)
-    return job(await service.operations.pause(lease_of(record), review(unproven=unproven)))
+    opened = review(unproven=unproven)
+    verification = {**VERIFIED, "holds": unproven is None, "problem": unproven}
+    opened = replace(opened, payload={**opened.payload, "verification": verification})
+    return job(await service.operations.pause(lease_of(record), opened))
 
 
 async def test_the_sweeper_applies_the_expiry_of_reviews(service):

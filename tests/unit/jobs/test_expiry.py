@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from support.jobs.job_examples import NOW, claimed, decision, queued, review
+from support.jobs.job_examples import NOW, VERIFIED, claimed, decision, queued, review
 
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, ReviewKind
@@ -14,6 +15,8 @@ from jobs.transitions import expiry, lifecycle
 from jobs.transitions.lifecycle import Change, Refusal
 
 LATE = NOW + 60_000
+SHOWN = {**VERIFIED, "holds": True, "problem": None}
+"""A verification that holds, by a run."""
 
 
 def paused(
@@ -21,10 +24,13 @@ def paused(
     kind: ReviewKind = ReviewKind.REVIEW,
     seconds: int | None = 60,
     unproven: str | None = None,
+    verification: Mapping[str, object] | None = SHOWN,
 ) -> JobRecord:
     """A job with a review that was opened at NOW."""
     record = claimed(queued(review_expires_seconds=seconds, on_expiry=on_expiry))
-    change = lifecycle.pause(record, NOW, review=replace(review(unproven=unproven), kind=kind))
+    opened = replace(review(unproven=unproven), kind=kind)
+    opened = replace(opened, payload={**opened.payload, "verification": verification})
+    change = lifecycle.pause(record, NOW, review=opened)
     assert isinstance(change, Change)
     return change.after
 
@@ -48,6 +54,22 @@ def test_approval_at_expiry_resumes_the_job_and_names_no_person():
     assert after.decision is not None
     assert (after.decision.action, after.decision.by) == (Action.APPROVE, "expiry")
     assert after.decision.feedback == "no person decided within 60 s"
+
+
+@pytest.mark.parametrize(
+    ("verification", "then"),
+    [
+        (SHOWN, "approve"),
+        ({**SHOWN, "source": "checks", "run": None}, "approve"),
+        ({**SHOWN, "source": "answer", "run": None}, "stay"),
+        ({**SHOWN, "holds": False, "problem": "nothing to run: documents only"}, "stay"),
+        (None, "stay"),
+    ],
+)
+def test_only_work_that_has_been_run_is_approved_at_expiry(verification, then):
+    """None of this work needs an override: the job has `evidence: none`, or asks a question."""
+    change = expired(paused(OnExpiry.APPROVE, verification=verification))
+    assert change.events[0].data["then"] == then
 
 
 def test_rejection_at_expiry_ends_the_job():
@@ -122,6 +144,7 @@ def test_a_review_has_one_reminder_one_escalation_and_one_expiry():
 
 def test_an_expiry_cannot_replace_one_of_two_approvals():
     record = claimed(queued(approvals=2, review_expires_seconds=60, on_expiry=OnExpiry.APPROVE))
-    change = lifecycle.pause(record, NOW, review=review())
+    opened = replace(review(), payload={**review().payload, "verification": SHOWN})
+    change = lifecycle.pause(record, NOW, review=opened)
     assert isinstance(change, Change)
     assert [event.data["then"] for event in expired(change.after).events] == ["stay"]
