@@ -251,13 +251,19 @@ class Operations:
         return await self._commits.change(job_id, change)
 
     async def add_message(
-        self, job_id: str, text: str, actor: Actor, idempotency_key: str | None = None
+        self,
+        job_id: str,
+        text: str,
+        actor: Actor,
+        idempotency_key: str | None = None,
+        same_person: Mapping[str, str] | None = None,
     ) -> Submission | Refusal:
         """Send a person's message to a job that has not ended. An Idempotency-Key names one message
-        to this job: a repeated request adds no message."""
+        to this job: a repeated request adds no message. `same_person`: see
+        `jobs.transitions.messages.add_message`."""
         signed = {"by": actor.name, "key_id": actor.key_id, "person": actor.person}
         entry = make_entry(idempotency_key, text) if idempotency_key else ""
-        add = partial(add_message, text=text, signed=signed, entry=entry)
+        add = partial(add_message, text=text, signed=signed, entry=entry, same_person=same_person)
         added = await self._commits.change(job_id, add)
         if isinstance(added, JobRecord):
             return Submission(added, is_new=True)

@@ -9,7 +9,7 @@ import structlog
 from fastapi import APIRouter, Request, Response
 
 from api import problems
-from api.auth.caller import Submitter
+from api.auth.caller import Submitter, keys_of_same_person
 from api.http.answers import IdempotencyKey, submission_receipt
 from api.http.body import read_json
 from api.http.field_errors import refuse
@@ -73,8 +73,9 @@ async def send_message(
             "made may approve the work of the first key: send it with a person's key"
         )
         refuse([FieldError(field="text", message=text)])
+    same_person = await keys_of_same_person(services, caller)
     sent = await services.operations.add_message(
-        job_id, message.text, Actor.of(caller), idempotency_key
+        job_id, message.text, Actor.of(caller), idempotency_key, same_person
     )
     if isinstance(sent, Refusal):
         raise from_refusal(sent)

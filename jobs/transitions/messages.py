@@ -17,12 +17,10 @@ from typing import Any
 
 from jobs.model.credentials import Signer
 from jobs.model.events import Event, NewEvent
-from jobs.model.people import person_key
 from jobs.model.record import JobRecord
-from jobs.model.review import Review
 from jobs.model.spec import JobKind
 from jobs.transitions.change import Change, Refusal, next_version
-from jobs.transitions.reviews import list_authors
+from jobs.transitions.reviews import find_voter, list_authors, own_identity_keys
 
 MAX_MESSAGES = 100
 """The most messages to a job: the request of each role repeats them."""
@@ -38,9 +36,11 @@ def add_message(
     text: str,
     signed: Mapping[str, str],
     entry: str = "",
+    same_person: Mapping[str, str] | None = None,
 ) -> Change | Refusal:
     """Add a message. `signed`: the key that sends it, as `by`, `key_id` and `person`. `entry`: of
-    `make_entry`, if the request has an Idempotency-Key."""
+    `make_entry`, if the request has an Idempotency-Key. `same_person`: the identity keys that count
+    as the person who sends it, as in `jobs.transitions.reviews.decide`."""
     if entry and entry in record.messages:
         return Refusal(REPEATED, "the message is on record", record.status)
     key = entry.partition(":")[0]
@@ -59,10 +59,14 @@ def add_message(
         detail = f"a job takes at most {MAX_MESSAGES} messages: cancel it and submit a new task"
         return Refusal("takes_no_messages", detail, record.status)
     sender = Signer(signed["by"], signed["key_id"])
-    if record.review and _has_approved(record.review, sender, signed["person"]):
+    if same_person is None:
+        same_person = own_identity_keys(sender, signed["person"])
+    voter = find_voter(record.review, sender.name, same_person) if record.review else None
+    if voter is not None:
         detail = (
-            "you have approved the work of the open review, and a message makes you an author of "
-            "the work: withdraw your approval first, or ask another person to send the work back"
+            f"{voter} approved the work of the open review, and a message makes its sender an "
+            "author of the work: withdraw the approval first, or ask another person to send the "
+            "work back"
         )
         return Refusal("takes_no_messages", detail, record.status)
     further = () if sender in list_authors(record) else (sender,)
@@ -71,15 +75,6 @@ def add_message(
     )
     data = {"number": count + 1, **signed, "text": text}
     return Change(after, (_event_of(data),))
-
-
-def _has_approved(review: Review, sender: Signer, person: str) -> bool:
-    """Whether one of several approvals that the review needs is the sender's."""
-    keys = {*sender.identity_keys, person_key(person or sender.name)}
-    return any(
-        keys & {*Signer(vote.by, vote.key_id).identity_keys, person_key(vote.person or vote.by)}
-        for vote in review.approvals
-    )
 
 
 def with_messages(change: Change, events: Sequence[Event]) -> Change:

@@ -89,8 +89,7 @@ def decide(
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
     review_digest, verdict = digest_review(review), verdict_of_review(review)
     if same_person is None:
-        person = person_key(decision.person or decision.by)
-        same_person = dict.fromkeys((*_signer(decision).identity_keys, person), "")
+        same_person = own_identity_keys(_signer(decision), decision.person)
     refusal = (
         _check_target(review, review_digest, decision)
         or _check_vote(record, review, decision, same_person)
@@ -115,6 +114,12 @@ def decide(
         if len(approvals) < approvals_needed(record, review):
             return _change_votes("voted", record, now, review, approvals, data)
     return _close(record, now, review, decision, approvals, data)
+
+
+def own_identity_keys(signer: Signer, person: str) -> Mapping[str, str]:
+    """The identity keys of the signer's own key and person, in the form of
+    `KeyRing.same_person`."""
+    return dict.fromkeys((*signer.identity_keys, person_key(person or signer.name)), "")
 
 
 def assign(
@@ -215,22 +220,35 @@ def vote_refusal(
         "submitted an earlier job of this work, sent a message to its models or edited the code: "
         f"{remedy} to approve it"
     )
-    for code, signers, deed in (
-        ("own_approval", (_submitter(record),), f"submitted this job: {remedy} to approve it"),
-        ("own_approval", record.authors, contributed),
-        ("voted_already", _voters(review), _VOTED),
+    for signers, deed in (
+        ((_submitter(record),), f"submitted this job: {remedy} to approve it"),
+        (record.authors, contributed),
     ):
         for signer in signers:
             marks = signer.identity_keys & same_person.keys()
             if marks:
-                reason = next(filter(None, (same_person[mark] for mark in marks)), "")
-                subject = _subject(name, signer, reason)
-                return Refusal(code, f"{subject} {deed}", Status.AWAITING_REVIEW)
-    for vote in review.approvals:  # also by a key that was made after the keys were read
-        if person_key(vote.person or vote.by) in same_person:
-            subject = _subject(name, Signer(vote.by), "")
-            return Refusal("voted_already", f"{subject} {_VOTED}", Status.AWAITING_REVIEW)
+                subject = _subject(name, signer, _reason_of(marks, same_person))
+                return Refusal("own_approval", f"{subject} {deed}", Status.AWAITING_REVIEW)
+    if voter := find_voter(review, name, same_person):
+        return Refusal("voted_already", f"{voter} {_VOTED}", Status.AWAITING_REVIEW)
     return refuse_by_rules(record, review, same_person.keys())
+
+
+def find_voter(review: Review, name: str, same_person: Mapping[str, str]) -> str | None:
+    """The subject of a sentence about an approval of the open review that counts as an approval by
+    the person of the key `name`; None: there is no such approval. `same_person`: see `decide`."""
+    for vote in review.approvals:
+        voter = Signer(vote.by, vote.key_id)
+        # The person, too: the vote may be by a key that was made after the keys were read.
+        marks = own_identity_keys(voter, vote.person).keys() & same_person.keys()
+        if marks:
+            return _subject(name, voter, _reason_of(marks, same_person))
+    return None
+
+
+def _reason_of(marks: Collection[str], same_person: Mapping[str, str]) -> str:
+    """The reason why these identity keys count as the person; '': they are the person's own."""
+    return next(filter(None, (same_person[mark] for mark in marks)), "")
 
 
 def _subject(name: str, signer: Signer, reason: str) -> str:

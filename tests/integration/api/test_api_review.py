@@ -329,6 +329,24 @@ async def test_work_of_a_key_counts_as_work_of_its_maker_too(front):
         assert (await approve(bob, job_id))[0] == (await approve(carol, job_id))[0] == 202
 
 
+async def test_no_key_sends_a_message_while_the_approval_of_its_maker_counts(front):
+    async with (
+        people(front, "alice", "bob") as (alice, bob),
+        people(front, "ci", by=alice) as (ci,),
+    ):
+        job_id = await front.paused(approvals=2, by=bob)
+        path, message = f"/jobs/{job_id}/messages", {"text": "Also sort"}
+        assert (await approve(alice, job_id))[0] == 202
+        refused = await ci.post(path, json=message)
+        assert (refused.status_code, refused.json()["type"]) == (409, "/problems/wrong-state")
+        start = "alice made the key ci, so ci counts as alice, who approved the work"
+        assert refused.json()["detail"].startswith(start)
+        withdrawn = await alice.post(f"/jobs/{job_id}/review", json={"action": "withdraw"})
+        assert withdrawn.status_code == 202
+        assert (await ci.post(path, json=message)).status_code == 202
+        assert (await approve(alice, job_id))[:2] == (403, "own-approval")
+
+
 async def test_the_author_of_an_edit_cannot_approve_it_with_another_key(front):
     async with (
         people(front, "alice", "bob", "carol") as (alice, bob, carol),

@@ -54,7 +54,7 @@ def test_a_key_names_one_message():
 )
 def test_a_person_who_has_approved_the_open_review_withdraws_first(vote):
     waiting = replace(queued(), review=replace(review(), approvals=(vote,)))
-    assert "withdraw your approval" in sent(waiting).detail
+    assert "withdraw the approval" in sent(waiting).detail
     bob = {"by": "bob", "key_id": "k2", "person": "Bob"}
     assert sent(waiting, signed=bob).after.messages == ("",)
 
