@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import structlog
@@ -57,6 +58,8 @@ def require_scope(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     ) -> Credential:
         secrets = {secret for secret in (key, bearer and bearer.credentials) if secret}
         credential = await _authenticate(request, services, secrets)
+        # For `stream_bytes`: a body may arrive long after this check.
+        request.state.check_key = partial(check_still_valid, services, credential)
         await check_access(services, credential, *scopes)
         await check_query(request)
         return credential

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -124,7 +124,8 @@ async def stream_bytes(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the body as it arrives, within `seconds` and one more for each `BYTES_PER_SECOND`.
 
-    `advice` ends the text of a 413. Raises RefusedRequest: 400 if the body ends too soon, 408, 413.
+    `advice` ends the text of a 413. Raises RefusedRequest: 400 if the body ends too soon, 401 if
+    the caller's key was revoked in the meantime, 408, 413.
     """
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced[:20]) > limit:
@@ -136,7 +137,7 @@ async def stream_bytes(
             async with asyncio.timeout_at(deadline + received / BYTES_PER_SECOND):
                 chunk = await anext(stream, None)
             if chunk is None:
-                return
+                break
             received += len(chunk)
             if received > limit:
                 raise too_large(limit, advice=advice)
@@ -147,6 +148,9 @@ async def stream_bytes(
         raise RefusedRequest(
             problems.BAD_REQUEST, "the body ended before its announced end"
         ) from None
+    check_key: Callable[[], Awaitable[None]] | None = getattr(request.state, "check_key", None)
+    if check_key is not None:
+        await check_key()
 
 
 def media_type_of(request: Request) -> str:

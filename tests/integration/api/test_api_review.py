@@ -347,6 +347,22 @@ async def test_no_key_sends_a_message_while_the_approval_of_its_maker_counts(fro
         assert (await approve(alice, job_id))[:2] == (403, "own-approval")
 
 
+async def test_a_decision_does_not_count_if_its_key_was_revoked_while_its_body_arrived(front):
+    job_id = await front.paused()
+    async with people(front, "eve") as (eve,):
+        key_id = (await eve.get("/keys/me")).json()["id"]
+
+        async def body():
+            yield b'{"action": '
+            assert (await front.client.delete(f"/keys/{key_id}")).status_code == 204
+            yield b'"approve"}'
+
+        headers = {"Content-Type": "application/json"}
+        answer = await eve.post(f"/jobs/{job_id}/review", content=body(), headers=headers)
+    assert (answer.status_code, answer.json()["type"]) == (401, "/problems/unauthorized")
+    assert (await front.job(job_id))["status"] == "awaiting_review"
+
+
 async def test_the_author_of_an_edit_cannot_approve_it_with_another_key(front):
     async with (
         people(front, "alice", "bob", "carol") as (alice, bob, carol),
