@@ -231,7 +231,7 @@ class MemoryWorkspace:
         changed: Mapping[str, bytes],
         deleted: frozenset[str] = frozenset(),
         *,
-        executable: Mapping[str, bool] | None = None,
+        executable: Mapping[str, bool | None] | None = None,
         links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """See `agents.ports.Workspace`."""
@@ -277,7 +277,7 @@ class MemoryWorkspace:
         self,
         changed: Mapping[str, bytes],
         deleted: frozenset[str],
-        executable: Mapping[str, bool],
+        executable: Mapping[str, bool | None],
         links: Mapping[str, str],
     ) -> Sequence[Artifact]:
         for path in deleted:

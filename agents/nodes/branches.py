@@ -236,8 +236,7 @@ async def _write_merged(workspace: Workspace, gathered: Gathered) -> dict[str, A
         links = {path: target for path, target in targets.items() if target is not None}
         files = [path for path in changed if files_after[path].digest]  # no submodules
         contents = {path: await workspace.stored(files_after[path].digest) for path in files}
-        kinds = {path: files_after[path].executable for path in files}
-        modes = {path: kind for path, kind in kinds.items() if kind is not None}
+        modes = {path: files_after[path].executable for path in files}
         artifacts = await workspace.apply(contents, deleted, executable=modes, links=links)
     return {
         "steps": gathered.steps,

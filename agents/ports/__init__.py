@@ -227,12 +227,12 @@ class Workspace(Protocol):
         changed: Mapping[str, bytes],
         deleted: frozenset[str] = frozenset(),
         *,
-        executable: Mapping[str, bool] | None = None,
+        executable: Mapping[str, bool | None] | None = None,
         links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """Write and delete files, make `links` (targets by path) and delete them; returns an
-        Artifact for each changed file. `executable` says whether a changed file can be executed; a
-        file that it does not name keeps its mode."""
+        Artifact for each changed file. `executable` says whether a changed file can be executed
+        (None: the default, as in Version); a file that it does not name keeps its mode."""
         ...
 
     async def keep(self, content: bytes) -> str:

@@ -207,6 +207,8 @@ async def test_links_and_modes_are_stored(harness: Harness) -> None:
     await workspace.apply({"tool": b"more", "link": b"a file"}, frozenset({"out"}))
     again = await workspace.tree()
     assert (again.executable, again.links) == ({"plain.sh": False, "tool": True}, {})
+    await workspace.apply({"tool": b"more", "plain.sh": script}, executable={"tool": None})
+    assert (await workspace.tree()).executable == {"plain.sh": False}
     await workspace.apply({}, links={"tool": "a.txt"})
     assert "tool" not in workspace.list()
 

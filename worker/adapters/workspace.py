@@ -209,7 +209,7 @@ class ManifestWorkspace:
         changed: Mapping[str, bytes],
         deleted: frozenset[str] = frozenset(),
         *,
-        executable: Mapping[str, bool] | None = None,
+        executable: Mapping[str, bool | None] | None = None,
         links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """See agents.ports.Workspace."""
@@ -349,7 +349,9 @@ class ManifestWorkspace:
         }
         return replace(after, files=files, links=new_links)
 
-    def _mode(self, path: str, content: bytes, executable: Mapping[str, bool]) -> bool | None:
+    def _mode(
+        self, path: str, content: bytes, executable: Mapping[str, bool | None]
+    ) -> bool | None:
         """Whether a new version of a file can be executed: as `executable` says, or else as the old
         version; None if that is the default."""
         old = self._manifest.files.get(path)

@@ -214,13 +214,16 @@ async def test_a_wave_starts_from_the_files_of_earlier_waves(tmp_path: Path) -> 
         turn("executor", "of more", "Joined.", after=1),
         verdict("(revision 1)", "approve"),
     ]
-    sandbox = PlannedSandbox({**ANSWERS, "whole": printed("of whole\n", zero__txt=b"0")})
+    program = replace(printed("of whole\n", zero__txt=b"0"), executable=frozenset({"zero.txt"}))
+    no_program = printed("of one\n", one__txt=b"1", zero__txt=b"0")
+    sandbox = PlannedSandbox({**ANSWERS, "whole": program, "one": no_program})
     journey = await played(tmp_path, turns, sandbox)
     assert only(journey.event_data("planned"))["waves"] == [[1], [2, 3]]
     assert [data["steps"] for data in journey.event_data("merged")] == [[1], [2, 3]]
     files_by_program = dict(zip(sandbox.ran, sandbox.files_per_run, strict=True))
     assert files_by_program["one"] == files_by_program["two"] == {"zero.txt": b"0"}
     assert set(files_by_program["more"]) == {"zero.txt", "one.txt", "two.txt"}
+    assert (await journey.ports.workspace.tree()).executable == {}, "step 2 has undone the mode"
     assert sorted(run["number"] for run in journey.event_data("run_finished")) == [1, 2, 3, 4]
     assert [data["step"] for data in journey.event_data("step_started")] == [1, 2, 3]
 
