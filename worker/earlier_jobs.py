@@ -42,7 +42,10 @@ async def load_earlier_jobs(
     earlier = [
         EarlierJob(
             task=attempts[0].spec.task,
-            summary=summaries.get(attempts[0].id) or _describe_end(attempts[0], record),
+            summary=next(
+                filter(None, (summaries.get(attempt.id) for attempt in attempts)),
+                _describe_end(attempts, record),
+            ),
             words=list(
                 {  # a retry repeats the messages to its job
                     words: None
@@ -108,13 +111,23 @@ def _parent_of(job: JobRecord) -> str | None:
     return job.spec.retry_of or (rebase.job_id if rebase else None)
 
 
-def _describe_end(job: JobRecord, following: JobRecord) -> str:
-    """The outcome of a failed job, for the job `following`."""
+def _describe_end(attempts: Sequence[JobRecord], following: JobRecord) -> str:
+    """The outcome of a failed job, for the job `following`. `attempts`: the job, its retries and
+    its rebases, newest first."""
+    job = attempts[0]
     answer = one_line(job.result.answer, ANSWER_KEPT) if job.result else ""
     reason = one_line(f"The job failed ({job.reason}): {job.detail}", ANSWER_KEPT).rstrip(".")
     is_rebased = following.spec.rebase is not None and _parent_of(following) == job.id
-    note = "" if is_rebased else "Its changes are not in the working directory."
+    is_absent = not is_rebased and not any(map(_has_added_commit, attempts))
+    note = "Its changes are not in the working directory." if is_absent else ""
     return " ".join(filter(None, (answer, f"{reason}.", note)))
+
+
+def _has_added_commit(job: JobRecord) -> bool:
+    """Whether the job has added its commit to the branch that the conversation continues."""
+    delivery, start = job.result.delivery if job.result else None, job.continues
+    branch = delivery.branch if delivery and delivery.commit else None
+    return start is not None and branch is not None and start.branch == branch
 
 
 def _words_of_decision(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.jobs.job_examples import RESULT, JobService, decision, job, lease_of, review
 
 from jobs.audit.entries import Actor
 from jobs.model.events import NewEvent
-from jobs.model.record import JobRecord, Reason
+from jobs.model.record import Continuation, JobRecord, Push, Reason
 from jobs.model.review import Action, Comment, Decision, Review, ReviewKind, Side
 from jobs.model.spec import EarlierChange
 from jobs.store import ENTRIES_KEPT, ConversationEntry, Writes
@@ -124,6 +126,42 @@ async def test_a_job_with_its_retries_and_rebases_is_shown_once(service: JobServ
     await ended(service, rebased, "On the new commit.")
     (only,) = await earlier_jobs(service)
     assert (only["summary"], only["words"]) == ("On the new commit.", words)
+
+
+async def test_a_failed_rebase_does_not_hide_the_summary_of_its_parent(
+    service: JobService,
+) -> None:
+    first = await ended(service, await service.submit("first", **TALK), "It is done.")
+    rebase = EarlierChange(first.id, "d" * 64, "c" * 40)
+    rebased = await service.running(task="first", **TALK, rebase=rebase)
+    job(
+        await service.operations.fail(
+            lease_of(rebased), Reason.REPOSITORY, "nothing to rebase", None
+        )
+    )
+    (only,) = await earlier_jobs(service)
+    assert only["summary"] == "It is done."
+
+
+@pytest.mark.parametrize(
+    ("pushed", "is_present"),
+    [(Push("fettle/j0", "d" * 40), True), (Push("fettle/j1", "d" * 40), False), (None, False)],
+    ids=["continued branch", "own branch", "no branch"],
+)
+async def test_the_commit_of_a_failed_job_on_the_continued_branch_is_present(
+    service: JobService, pushed: Push | None, is_present: bool
+) -> None:
+    running = await service.running(task="second", **TALK)
+    change = EarlierChange("0" * 20, "b" * 64, "c" * 40, branch="fettle/j0")
+    start = Continuation(change, "e" * 64, "c" * 40, "c" * 40, branch="fettle/j0")
+    await service.store.write(running.id, running.epoch, Writes(continues=start))
+    result = replace(RESULT, delivery=pushed)
+    job(await service.operations.fail(lease_of(running), Reason.DELIVERY, "403", result))
+    retry = job(await service.operations.retry_as_new_job(running.id, by="ann"))
+    lease = lease_of(await service.claim(retry.id))
+    job(await service.operations.fail(lease, Reason.DELIVERY, "no review", RESULT))
+    (only,) = await earlier_jobs(service)
+    assert ("not in the working directory" not in str(only["summary"])) is is_present
 
 
 async def test_the_newest_jobs_and_words_are_kept(service: JobService) -> None:
