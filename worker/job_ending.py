@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from agents.errors import StateUnreadable
 from agents.graph.outcome import Outcome
 from agents.ports import CallKey, Event, Workspace
 from jobs.blobs.manifest import load
@@ -91,8 +92,12 @@ class JobEnding:
         """The change of a job that fails; None if the change is empty or cannot be read."""
         if record.workspace in (None, record.spec.workspace):
             return None  # the job has changed no file
-        builder = PortsBuilder(self.context, record, Ledger(self.writer, {}))
-        with contextlib.suppress(RepositoryRefused, BlobsUnavailable, BlobMissing, OSError):
+        store = self.operations.store
+        journal = await self.context.patience.retry(lambda: store.journal(record.id))
+        builder = PortsBuilder(self.context, record, Ledger(self.writer, journal))
+        with contextlib.suppress(
+            RepositoryRefused, BlobsUnavailable, BlobMissing, StateUnreadable, OSError
+        ):
             change = await builder.store_change(await builder.workspace(), "")
             await self.writer.send()
             return change

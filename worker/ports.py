@@ -29,6 +29,7 @@ from worker.adapters.repository import (
 )
 from worker.adapters.workspace import ManifestWorkspace
 from worker.context import WorkerContext
+from worker.delivery.push import with_recorded_commit
 from worker.ledger import AttemptWriter, Ledger, RecordCheck
 from worker.repositories.continuation import Beginning
 from worker.repositories.setups.detected import Setup
@@ -148,9 +149,11 @@ class PortsBuilder:
 
     async def store_change(self, workspace: Workspace, answer: str) -> StoredChange | None:
         """Store the change of the `workspace` as a patch and a commit, with `answer` in its
-        message; None if there is no change or no repository."""
+        message; None if there is no change or no repository. If a commit was recorded for the
+        delivery of this change, the change has that commit."""
         author = self.context.files.author
-        return await store_change(self.record, workspace, self.blobs, answer, author)
+        change = await store_change(self.record, workspace, self.blobs, answer, author)
+        return await with_recorded_commit(self.ledger, change) if change else None
 
     @property
     def blobs(self) -> PinnedBlobs:

@@ -29,6 +29,9 @@ class PullRequest:
     base: str
     title: str
     text: str
+    commit: str | None = None
+    """The commit that the job has added to a branch with earlier commits. A merged request counts
+    only if it ended at this commit. None: every merged request from the branch counts."""
 
 
 class Forge(Protocol):
@@ -39,9 +42,10 @@ class Forge(Protocol):
         """The API of the forge."""
         ...
 
-    async def find(self, branch: str) -> str | None:
+    async def find(self, request: PullRequest) -> str | None:
         """The address of a pull request from the branch, an open request before a closed one; None
-        if no request exists. Ignores branches of this name in forks."""
+        if no request exists. Ignores branches of this name in forks, and merged requests that lack
+        the commit of `request`."""
         ...
 
     async def create(self, request: PullRequest) -> ApiResponse:
@@ -83,14 +87,14 @@ async def open_request(forge: Forge, request: PullRequest) -> str:
     """The address of the pull request from the branch. Creates the pull request only if it does not
     exist, also after a crash, and also if another process creates it at the same time. Raises
     DeliveryRefused."""
-    if (existing := await forge.find(request.branch)) is not None:
+    if (existing := await forge.find(request)) is not None:
         return existing
     answer = await forge.create(request)
     if answer.status == _CREATED and answer.content is not None:
         return forge.address(answer.content)
     accepted = answer.status in _SUCCESS
     may_exist = accepted or answer.status in _EXISTS
-    if may_exist and (existing := await forge.find(request.branch)) is not None:
+    if may_exist and (existing := await forge.find(request)) is not None:
         return existing
     reason = f"{forge.api.address} answered {answer.status}: {answer.message}"
     if accepted or forge.lacks_branch(answer) or "already exists" in answer.message.lower():
@@ -107,9 +111,9 @@ class GitHub:
     path: str
     api: ForgeApi
 
-    async def find(self, branch: str) -> str | None:
+    async def find(self, request: PullRequest) -> str | None:
         """See Forge."""
-        owner = self.path.partition("/")[0]
+        owner, branch = self.path.partition("/")[0], request.branch
         query = {"head": f"{owner}:{branch}", "state": "all", "per_page": "10"}
         answer = await self.api.get(f"/repos/{quote(self.path)}/pulls", query)
         ours = (
@@ -117,6 +121,7 @@ class GitHub:
             for row in _rows(self.api, answer)
             if _in(row, "head", "ref") == branch
             and _in(row, "head", "repo", "id") == _in(row, "base", "repo", "id")
+            and (not _in(row, "merged_at") or request.commit in (None, _in(row, "head", "sha")))
         )
         return next(map(self.address, sorted(ours, key=_is_closed)), None)
 
@@ -144,15 +149,16 @@ class GitLab:
     path: str
     api: ForgeApi
 
-    async def find(self, branch: str) -> str | None:
+    async def find(self, request: PullRequest) -> str | None:
         """See Forge."""
-        query = {"source_branch": branch, "state": "all", "per_page": "100"}
+        query = {"source_branch": request.branch, "state": "all", "per_page": "100"}
         rows = _rows(self.api, await self.api.get(self._requests, query))
         ours = (
             row
             for row in rows
-            if _in(row, "source_branch") == branch
+            if _in(row, "source_branch") == request.branch
             and _in(row, "source_project_id") == _in(row, "target_project_id")
+            and (_in(row, "state") != "merged" or request.commit in (None, _in(row, "sha")))
         )
         return next(map(self.address, sorted(ours, key=_is_closed)), None)
 

@@ -139,9 +139,9 @@ class ChangePush:
             return done
         try:
             await self.check()
-            return replace(
-                done, pull_request=await self._open_request(self.target.forge, done, summary)
-            )
+            added = done.commit if change.parent is not None else None
+            request = await self._open_request(self.target.forge, done, summary, added)
+            return replace(done, pull_request=request)
         except DeliveryRefused as error:
             error.done = done
             raise
@@ -210,7 +210,9 @@ class ChangePush:
             note=note if moved else "",
         )
 
-    async def _open_request(self, forge: Forge, done: Push, summary: str) -> str:
+    async def _open_request(self, forge: Forge, done: Push, summary: str, added: str | None) -> str:
+        """The address of the pull request. `added`: the commit that the job has added to a branch
+        with earlier commits."""
         if done.base is None:
             raise DeliveryRefused(
                 f"{self.target.site.url} has no branch {self._ref or 'that is its HEAD'} that the "
@@ -219,7 +221,7 @@ class ChangePush:
         branch, job = done.branch or "", self.record
         description = text(job.id, job.spec.task, summary)
         return await open_request(
-            forge, PullRequest(branch, done.base, title(job.spec.task), description)
+            forge, PullRequest(branch, done.base, title(job.spec.task), description, added)
         )
 
     @property
@@ -244,21 +246,40 @@ async def load_or_record_change(
     """The change with this patch. An earlier attempt may have recorded it; otherwise record it now,
     so that later attempts deliver the same commit, even if settings change. A retry has the journal
     of its parent: a branch that the parent pushed counts as pushed."""
-    key = f"delivery|{stored.patch.digest}"
-    entry = await ledger.recall(key)
     continued = record.continues.branch if record.continues else None
-    if entry is None:
-        branch = continued or f"{BRANCH}{record.id}"
-        entry = json.dumps({"branch": branch, "bundle": stored.bundle}).encode()
-        await ledger.record(key, Finished(entry))
-    try:
-        fields = json.loads(entry)
-        branch, digest = fields["branch"], fields["bundle"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise StateUnreadable(f"journal entry {key}: {type(error).__name__}: {error}") from error
+    recorded = await _recall_delivery(ledger, stored)
+    if recorded is None:
+        recorded = continued or f"{BRANCH}{record.id}", stored.bundle
+        entry = json.dumps({"branch": recorded[0], "bundle": recorded[1]}).encode()
+        await ledger.record(_delivery_key(stored), Finished(entry))
+    branch, digest = recorded
     bundle = await blobs.get(digest)
     parent = stored.patch.base if branch == continued else None
     return ApprovedChange(branch, tip(bundle), bundle, parent)
+
+
+async def with_recorded_commit(ledger: Ledger, stored: StoredChange) -> StoredChange:
+    """The change, with the commit that was recorded for its delivery, if one was recorded. The host
+    may have this commit: later jobs must not continue from another commit with the same files."""
+    recorded = await _recall_delivery(ledger, stored)
+    return replace(stored, bundle=recorded[1]) if recorded else stored
+
+
+async def _recall_delivery(ledger: Ledger, stored: StoredChange) -> tuple[str, str] | None:
+    """The recorded branch, and the digest of the recorded bundle; None if nothing is recorded."""
+    key = _delivery_key(stored)
+    entry = await ledger.recall(key)
+    if entry is None:
+        return None
+    try:
+        fields = json.loads(entry)
+        return fields["branch"], fields["bundle"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise StateUnreadable(f"journal entry {key}: {type(error).__name__}: {error}") from error
+
+
+def _delivery_key(stored: StoredChange) -> str:
+    return f"delivery|{stored.patch.digest}"
 
 
 @contextmanager

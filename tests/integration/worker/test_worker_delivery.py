@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,20 @@ from typing import Any
 import pytest
 from support.graph.repository_job import ANSWER, TASK
 from support.graph.repository_job import CHANGED as TEXTS
-from support.processes.delivering import CALLS, CHANGED, SECRET, Delivering, delivering
+from support.processes.delivering import (
+    CALLS,
+    CHANGED,
+    JOB_SECONDS,
+    SECRET,
+    Delivering,
+    delivering,
+)
 from support.processes.fronts import front
 from support.servers.forge_api import PATH
 
 from fettle import Service
 from fettle.errors import ApiError
+from worker.repositories.patches import tip
 
 
 @pytest.fixture
@@ -162,6 +171,29 @@ def test_a_request_that_the_forge_refuses_and_the_retries(forge: Delivering) -> 
     assert {**after, "pull_request": None} == done
     assert forge.branches() == {f"fettle/{first}": done["commit"]}
     assert (len(forge.forge.opened), len(forge.model.requests)) == (1, CALLS)
+
+
+def test_a_retry_with_a_review_delivers_the_commit_that_its_parent_has_pushed(
+    forge: Delivering,
+) -> None:
+    """Also if a retry without a review has failed in between."""
+    scopes = {"message": "Resource not accessible by personal access token"}
+    forge.forge.trouble = lambda method, _: (403, scopes, {}) if method == "POST" else None
+    worker = forge.worker()
+    first = forge.submit()
+    done = refused(forge, first)["result"]["delivery"]
+    worker.send_signal(signal.SIGTERM)
+    worker.wait(JOB_SECONDS)
+    forge.forge.trouble = lambda *_: None
+    forge.worker(deliver_needs_review="true")
+    second = str(forge.service.retry(first)["id"])
+    assert "retry the job with a review" in forge.job(second, "failed")["detail"]
+    third = str(forge.service.retry(second, {"review": True})["id"])
+    after = forge.approve(third)["result"]["delivery"]
+    assert {**after, "pull_request": None} == done
+    assert forge.branches() == {f"fettle/{first}": done["commit"]}
+    stored = {tip(forge.service.bundle(job_id)) for job_id in (first, second, third)}
+    assert stored == {done["commit"]}, "a follow-up continues from the stored commit"
 
 
 UNKNOWN_BRANCH = {

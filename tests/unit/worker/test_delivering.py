@@ -16,6 +16,7 @@ from jobs.model.record import Continuation, Push
 from jobs.model.spec import Deliver, EarlierChange, JobSpec, Repo
 from settings.repositories import RepositorySettings
 from worker.delivery import push
+from worker.delivery.forges import PullRequest
 from worker.delivery.push import ApprovedChange, ChangePush
 from worker.repositories.errors import (
     DeliveryRefused,
@@ -56,16 +57,18 @@ class Host:
 
 
 class Forge:
-    """Opens requests into `bases`."""
+    """Opens requests into `bases`, for `commits`."""
 
     def __init__(self) -> None:
         self.bases: list[str] = []
+        self.commits: list[str | None] = []
 
-    async def find(self, branch: str) -> str | None:
+    async def find(self, request: PullRequest) -> str | None:
         return f"https://git.test/{self.bases[-1]}" if self.bases else None
 
-    async def create(self, request: Any) -> Any:
+    async def create(self, request: PullRequest) -> Any:
         self.bases.append(request.base)
+        self.commits.append(request.commit)
         return SimpleNamespace(status=422)
 
 
@@ -124,9 +127,10 @@ async def test_a_commit_is_added_to_the_branch_only_at_its_parent(
     name = "refs/heads/fettle/j0"
 
     async def deliver(*lists: Mapping[str, str], declines: Exception | None = None) -> Host:
-        host = Host([{**MAIN, **refs} for refs in lists], declines=declines)
-        done = await delivered(monkeypatch, host, change=added, continues=start)
+        host, forge = Host([{**MAIN, **refs} for refs in lists], declines=declines), Forge()
+        done = await delivered(monkeypatch, host, forge=forge, change=added, continues=start)
         assert (done.branch, done.commit, done.base_moved) == ("fettle/j0", OURS, False)
+        assert forge.commits == [OURS]
         return host
 
     assert (await deliver({name: head})).done == ["look", "push b fettle/j0 after e"]
@@ -178,6 +182,7 @@ async def test_the_base_branch_of_a_request(
     delivery = await delivered(monkeypatch, Host([listed]), ref, forge)
     assert (delivery.base, delivery.base_moved, bool(delivery.note)) == (base, moved, moved)
     assert (forge.bases, delivery.pull_request) == ([base], f"https://git.test/{base}")
+    assert forge.commits == [None], "a merged request of a new branch is the job's request"
 
 
 @pytest.mark.parametrize(("ref", "head"), [("gone", "refs/heads/main"), (None, None)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -142,18 +142,36 @@ async def test_after_a_refusal_the_request_is_searched_again(answer: ApiResponse
         await open_request(forge, REQUEST)
 
 
+async def test_a_merged_request_counts_for_a_later_commit_only_if_it_has_the_commit() -> None:
+    ours, earlier = "b" * 40, "a" * 40
+    request = replace(REQUEST, commit=ours)
+    closed = {"head": {"ref": BRANCH, "sha": earlier}, "state": "closed", "number": 5}
+    merged = {**closed, "merged_at": "2026-11-28T00:00:00Z"}
+    merged_ours = {**merged, "head": {"ref": BRANCH, "sha": ours}}
+    mine = {"source_branch": BRANCH, "state": "merged", "sha": earlier, "iid": 5}
+    for forge_row, lab_row, counts in (
+        (merged, mine, False),
+        (merged_ours, {**mine, "sha": ours}, True),
+        (closed, {**mine, "state": "closed"}, True),
+    ):
+        for listing, row in ((github, forge_row), (gitlab, lab_row)):
+            forge, _ = listing(ApiResponse(200, [row]), ApiResponse(200, [row]))
+            assert (await forge.find(request) is not None) is counts, row
+            assert await forge.find(REQUEST), "a new branch has no earlier commits"
+
+
 async def test_a_request_from_a_fork_does_not_count() -> None:
     """Any user can open such a request, from a branch with this name in their own repository."""
     fork = {"head": {"ref": BRANCH, "repo": {"id": 2}}, "base": {"repo": {"id": 1}}, "number": 3}
     ours = {**fork, "head": {"ref": BRANCH, "repo": {"id": 1}}, "number": 4}
     deleted_fork = {**fork, "head": {"ref": BRANCH, "repo": None}}
     forge, _ = github(ApiResponse(200, [fork, deleted_fork, ours]))
-    assert await forge.find(BRANCH) == "https://github.com/team/app/pull/4"
+    assert await forge.find(REQUEST) == "https://github.com/team/app/pull/4"
     fork = {"source_branch": BRANCH, "source_project_id": 2, "target_project_id": 1, "iid": 3}
     lab, _ = gitlab(ApiResponse(200, [fork, {**fork, "source_project_id": 1, "iid": 4}]))
-    assert (await lab.find(BRANCH) or "").endswith("/team/sub/app/-/merge_requests/4")
+    assert (await lab.find(REQUEST) or "").endswith("/team/sub/app/-/merge_requests/4")
     lab, _ = gitlab(ApiResponse(200, [fork]))
-    assert await lab.find(BRANCH) is None
+    assert await lab.find(REQUEST) is None
 
 
 @pytest.mark.parametrize(
