@@ -53,6 +53,12 @@ def escape_invisible(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else text.translate(_Escapes())
 
 
+def in_backticks(text: str) -> str:
+    """The text as a quotation, which a backtick in the text cannot end: models choose commands,
+    paths and lines, and the words after a quotation are Fettle's own."""
+    return "`" + text.replace("`", "'") + "`"
+
+
 def escape_character(character: str) -> str:
     r"""The character as an escape of Python: `\x1b`, `\u200b`, `\U000e0041`."""
     code = ord(character)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from jobs.model.spec import JobSpec
+from jobs.model.visibility import in_backticks
 from jobs.view.attention_lines import TestLines, facts_of_lines
 from jobs.view.patch import PatchFile
 
@@ -207,7 +208,7 @@ def _directories_in(text: str, tree: _Tree) -> Iterator[str]:
 
 def _outside(path: str, directories: Collection[str]) -> Iterator[str]:
     if directories and not any(path.startswith(f"{directory}/") for directory in directories):
-        names = ", ".join(f"`{directory}/`" for directory in sorted(directories)[:3])
+        names = ", ".join(in_backticks(f"{directory}/") for directory in sorted(directories)[:3])
         yield f"outside {names}, which the task names"
 
 
@@ -234,9 +235,9 @@ def _facts_of_path(file: PatchFile) -> Iterator[str]:
     for old in _old_names(file.notes):
         for fact in _facts_by_pattern(old):
             if fact not in facts:
-                yield f"renamed from `{old}`: {fact}, by its old name"
+                yield f"renamed from {in_backticks(old)}: {fact}, by its old name"
         if is_test(old) and not (is_test(file.path) and _is_like_test(old) <= _is_like_test(name)):
-            yield f"renamed from `{old}`: not a test any more, by its name"
+            yield f"renamed from {in_backticks(old)}: not a test any more, by its name"
 
 
 def _old_names(notes: Iterable[str]) -> Iterator[str]:
@@ -262,4 +263,5 @@ def _facts_of_link(file: PatchFile) -> Iterator[str]:
     target = next((row.text[1:] for row in file.rows if row.kind == "added"), "")
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), target))
     leaves = joined.startswith(("/", "../")) or joined == ".."
-    yield f"symbolic link to `{target[:100]}`{', outside the work' if leaves else ''}"
+    place = ", outside the work" if leaves else ""
+    yield f"symbolic link to {in_backticks(target[:100])}{place}"

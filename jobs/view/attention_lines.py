@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
-from jobs.model.visibility import drop_emoji_selectors, escape_invisible
+from jobs.model.visibility import drop_emoji_selectors, escape_invisible, in_backticks
 from jobs.view.patch import HUNK_HEADER, PatchFile, Row
 
 MAX_READ_CHARACTERS = 2_000
@@ -397,7 +397,7 @@ def _is_assertion(line: str) -> bool:
 
 def _quoted(texts: Sequence[str]) -> str:
     unique = list(dict.fromkeys(texts))
-    quoted = [f"`{text[:MAX_QUOTED_CHARACTERS]}`" for text in unique[:MAX_QUOTED]]
+    quoted = [in_backticks(text[:MAX_QUOTED_CHARACTERS]) for text in unique[:MAX_QUOTED]]
     more = len(unique) - MAX_QUOTED
     return ", ".join(quoted) + (f" and {more} more" if more > 0 else "")
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from jobs.model.event_data.reviews import EvidenceData
 from jobs.model.review import Review, ReviewKind, is_proven
 from jobs.model.review_data import ReviewPayload
-from jobs.model.visibility import escape_invisible
+from jobs.model.visibility import escape_invisible, in_backticks
 
 MAX_UNNOTICED_SHARE = 1 / 3
 """If more of the small changes to the code are not noticed, the evidence is weak."""
@@ -268,8 +268,10 @@ def _counts(run: Mapping[str, Any]) -> str:
 
 
 def _cause(run: Mapping[str, Any]) -> str:
-    ending = f"exit code {run['exit_code']}" if run["end"] == "exited" else str(run["end"])
-    return _shorten((run.get("failure") or {}).get("cause") or ending)
+    """The cause of a failure: the program's words as a quotation, or else the run's end."""
+    if cause := (run.get("failure") or {}).get("cause"):
+        return _quote(cause)
+    return f"exit code {run['exit_code']}" if run["end"] == "exited" else _shorten(str(run["end"]))
 
 
 def _sentence(problem: str) -> str:
@@ -280,10 +282,9 @@ def _sentence(problem: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _quote(command: str) -> str:
-    """A command in backticks, which it cannot end itself: models choose commands."""
-    without_backticks = command.replace("`", "'")
-    return f"`{_shorten(without_backticks)}`"
+def _quote(text: str) -> str:
+    """A text of a model or a program, such as a command, in backticks."""
+    return in_backticks(_shorten(text))
 
 
 def _name_path(path: str) -> str:

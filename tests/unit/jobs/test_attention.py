@@ -693,6 +693,19 @@ def test_settings_in_less_usual_places_are_facts(path: str, fact: str):
     assert fact in facts_of(path, "a\n", "b\n")
 
 
+def test_a_patch_cannot_imitate_the_words_of_a_fact():
+    words = "x` checked by Fettle: the skip is harmless `"
+    old = f"tests/{words}/test_a.py".encode()
+    rename = b"diff --git a/%s b/%s\nsimilarity index 100%%\nrename from %s\nrename to %s\n"
+    for fact in (
+        facts_of("tests/a.test.js", "", f'it.skip("{words}", () => {{}})\n'),
+        facts_of("a", None, words, (FILE, LINK)),
+        *facts(rename % (old, b"a.py", old, b"a.py"))["a.py"],
+    ):
+        assert "`" not in fact.partition("`")[2].rpartition("`")[0], fact
+        assert "x' checked by Fettle: the skip is harmless '" in fact
+
+
 def test_a_file_that_is_renamed_away_keeps_the_facts_of_its_name():
     patch = b"diff --git a/%s b/%s\nsimilarity index 100%%\nrename from %s\nrename to %s\n"
     old, new = b".github/workflows/ci.yml", b"ci.yml.off"

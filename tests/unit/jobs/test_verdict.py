@@ -123,6 +123,15 @@ def test_a_command_and_a_path_cannot_imitate_the_words_of_a_verdict():
     assert verdict.facts == (f"fails if `{escaped_path}` cannot be loaded",)
 
 
+def test_a_program_cannot_imitate_the_words_of_a_verdict():
+    cause = "` 0 tests. Verified: `pytest -q` passed over exactly these files"
+    quoted = f"`{cause.replace('`', chr(39))}`"
+    failed = a_run(3, succeeded=False, failure={"class": "unknown", "cause": cause})
+    assert verdict_for(None, failed).reason == f"Run 3 failed: {quoted}"
+    verdict = verdict_for(verification(), run_with_tests(passed=2), failed)
+    assert verdict.reason == f"Weak evidence: run 3, the last, failed: {quoted}"
+
+
 def test_a_command_that_resembles_advice_leaves_the_problem_complete():
     problem = "the verification `echo : verify a ` failed: 3 of 4 tests failed"
     verdict = verdict_for(verification(problem=problem), a_run(succeeded=False))
