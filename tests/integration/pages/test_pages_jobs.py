@@ -491,6 +491,20 @@ async def test_questions_are_answered_one_by_one(front):
     assert (await front.job(job_id))["decisions"][0]["answers"] == ["ISO\ndates", ""]
 
 
+async def test_a_reviewer_ends_a_job_that_asks_questions(front):
+    job_id = await front.submit(questions=True)
+    lease = await front.claim(job_id)
+    payload = {"task": "t", "questions": [{"question": "When?", "default": "x"}]}
+    review = Review("q1", ReviewKind.QUESTIONS, payload, await front.services.store.now())
+    done(await front.services.operations.pause(lease, review))
+    async with visiting(front.app) as visit:
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        rejection = {**hidden(page, "reject"), "feedback": "The task is wrong."}
+        assert (await visit.post(f"/app/jobs/{job_id}/review", data=rejection)).status_code == 204
+    job = await front.job(job_id)
+    assert (job["status"], job["reason"]) == ("failed", "rejected")
+
+
 async def test_review_and_editor_have_the_full_code_and_changes_side_by_side(front):
     long = "\n".join(f"x{n} = {n}" for n in range(2_000))
     digest = await front.services.blobs.put(long.encode())
