@@ -122,6 +122,16 @@ class Site:
 
         alone(work())
 
+    def send_back(self) -> None:
+        """Another person sends the work back."""
+
+        async def work():
+            async with started(self._settings) as front:
+                revise = {"action": "revise", "feedback": "More."}
+                await front.client.post(f"/jobs/{self.job_id}/review", json=revise)
+
+        alone(work())
+
     def revise(self, old: bytes, new: bytes) -> None:
         """Open the next review, with another patch, as a worker does."""
 
@@ -204,6 +214,44 @@ def test_a_comment_by_keyboard_is_shown_at_its_line_in_the_next_review(site):
         expect(page.locator(".remark.draft")).to_have_count(0)
         assert faults(page) == []
         pictured(page, "comments")
+        assert visitor.wrong == []
+
+
+def test_a_person_decides_on_the_patch_that_the_page_shows(site):
+    """While a person writes a comment, another person sends the work back, and it returns."""
+    with launched() as browser, visiting(browser, site.url) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = opened(visitor, f"/app/jobs/{site.job_id}")
+        digest, shown = page.locator("#revise input[name=digest]"), page.locator("#changes")
+        before = digest.get_attribute("value")
+        lines = page.locator(f'details[data-path="{FIRST}"] pre')
+        lines.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.keyboard.type("Why?")
+        site.send_back()
+        site.revise(b"return value - 7", b"return value - 70")
+        for region in (page.locator("#strip"), shown):
+            expect(region.locator("[role=alert]")).to_contain_text("This has changed")
+        expect(shown).not_to_contain_text("value - 70")
+        assert digest.get_attribute("value") == before
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#revise > summary")).to_contain_text("Send back (1 comment)")
+        assert digest.get_attribute("value") == before
+        page.locator("#strip [data-shows]").click()
+        expect(shown).to_contain_text("value - 70")
+        expect(digest).not_to_have_attribute("value", before)
+        expect(page.locator("#revise > summary")).not_to_contain_text("1 comment")
+        expect(page.locator(".remark.draft")).to_have_count(0)
+        lines.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.keyboard.type("Not sent.")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#revise > summary")).to_contain_text("Send back (1 comment)")
+        page.keyboard.press("a")
+        page.locator("#approve button[type=submit]").click()
+        expect(page.locator("#revise")).to_have_count(0)
         assert visitor.wrong == []
 
 
