@@ -66,7 +66,7 @@ def _at_review(
             screen.parts(answer_parts(job["review"]["payload"].get("answer", "")))
         screen.parts(patch_parts(job))
         screen.part(look_line(job, service.url))
-        screen.line("decide", how_to_decide(job_id, job["review"]))
+        screen.copyable("decide", how_to_decide(job_id, job["review"]))
         return
     view.pause()
     ask(service, job, screen)

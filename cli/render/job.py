@@ -272,7 +272,13 @@ def _waiting_text(job: Job) -> str:
     actions = "approve|delegate|reject" if upgrade else "approve|revise|edit|reject"
     if not upgrade and review is not None and critic_may_decide(review):
         actions += "|delegate"
-    return f"{reason}decide with `fettle review {job['id']} {actions}`"
+    return f"{reason}decide with `fettle review {job['id']} {actions}{digest_option(review)}`"
+
+
+def digest_option(review: Mapping[str, Any] | None) -> str:
+    """` --digest ...` for the commands that decide on the review; empty if it has no digest."""
+    digest = (review or {}).get("digest")
+    return f" --digest {digest}" if digest else ""
 
 
 def critic_may_decide(review: Mapping[str, Any]) -> bool:

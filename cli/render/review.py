@@ -8,7 +8,7 @@ from typing import Any
 from api.quantities import plural
 from cli.client.files import JobChange
 from cli.render.evidence import Detail, run_parts
-from cli.render.job import critic_may_decide, rule_parts, waiting_parts
+from cli.render.job import critic_may_decide, digest_option, rule_parts, waiting_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
 from cli.render.review_events import decision_parts
 from cli.render.texts import printable
@@ -84,7 +84,8 @@ def review_parts(job: Mapping[str, Any], change: JobChange) -> Iterator[Part]:
 
 
 def how_to_decide(job_id: str, review: Mapping[str, Any]) -> str:
-    """The commands that answer a review."""
+    """The commands that answer a review. A decision names the digest of the review, so that it
+    counts only for the work that the person has seen."""
     if review["kind"] == "questions":
         return f"fettle review {job_id} answer --answer TEXT ... (one for each question)"
-    return f"fettle review {job_id} {'|'.join(choices(review))} [-m TEXT]"
+    return f"fettle review {job_id} {'|'.join(choices(review))} [-m TEXT]{digest_option(review)}"

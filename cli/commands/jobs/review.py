@@ -118,10 +118,8 @@ def review_command(
             "answers": list(answers) or None,
             "comments": [_comment(comment) for comment in comments] or None,
         }
-        if files:
-            decision |= _edit(service, job_id, files, review_id)
-        if code_file or (action == "edit" and not files and not comments):
-            decision["code"] = _code(service, job_id, code_file)
+        if action == "edit":
+            decision |= _edit(service, job_id, decision, files, code_file)
         fields = {name: value for name, value in decision.items() if value is not None}
         job = service.decide(job_id, fields)
     if as_json:
@@ -131,14 +129,25 @@ def review_command(
 
 
 def _edit(
-    service: Service, job_id: str, files: Sequence[str], review_id: str | None
+    service: Service,
+    job_id: str,
+    decision: Mapping[str, Any],
+    files: Sequence[str],
+    code_file: Path | None,
 ) -> dict[str, Any]:
-    """The fields of an edit of files. If an editor opens a file, the edit names the review that is
-    open before, so that it overwrites no later work."""
-    if review_id is None and any("=" not in file for file in files):
+    """The further fields of an edit. If an editor opens, the edit names the review that is open
+    before, so that it changes no later work."""
+    fields: dict[str, Any] = {}
+    runs_program = code_file is not None or not (files or decision["comments"])
+    opens_editor = (runs_program and code_file is None) or any("=" not in file for file in files)
+    if opens_editor and decision["review_id"] is None:
         review = service.job(job_id)["review"]
-        review_id = review and review["id"]
-    return {"files": edit_files(service, job_id, files), "review_id": review_id}
+        fields["review_id"] = review and review["id"]
+    if files:
+        fields["files"] = edit_files(service, job_id, files)
+    if runs_program:
+        fields["code"] = _code(service, job_id, code_file)
+    return fields
 
 
 def _comment(text: str) -> Mapping[str, Any]:

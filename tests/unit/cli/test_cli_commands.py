@@ -369,7 +369,9 @@ def test_edit_opens_the_editor_on_the_complete_last_program(fettle, tiny, tmp_pa
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
     assert fettle("review", "j1", "edit")[0] == 0
-    assert tiny.requests[-1].body == {"action": "edit", "code": "x = 2\n"}
+    assert tiny.requests[-1].body == {"action": "edit", "review_id": "r1", "code": "x = 2\n"}
+    assert fettle("review", "j1", "edit", "--review-id", "r0")[0] == 0
+    assert tiny.requests[-1].body == {"action": "edit", "review_id": "r0", "code": "x = 2\n"}
     tiny.on("GET /jobs/j1/files/src/a.py", Answer(200, "é = 1\r\nx".encode()))
     (tmp_path / "b").write_bytes(b"b\r\n")
     files = ("--file", "src/a.py", "--file", f"b.py={tmp_path / 'b'}", "--file", "c.py=")

@@ -8,7 +8,8 @@ import pytest
 from support.processes.fettle_command import environment, started
 from support.servers.tiny_service import Answer, event, job, problem, stream
 
-DECIDE = "awaiting review: decide with `fettle review j1 approve|revise|edit|reject|delegate`\n"
+COMMAND = "fettle review j1 approve|revise|edit|reject|delegate --digest d1"
+DECIDE = f"awaiting review: decide with `{COMMAND}`\n"
 
 
 def artifact(name: str, content: bytes, digest: str, media_type: str = "text/x-python") -> dict:
@@ -20,7 +21,7 @@ GREEN = {**GREY, "level": "green", "reason": "Verified: `pytest -q`", "needs_ove
 
 
 def waiting(**payload) -> dict:
-    review = {"id": "v1", "kind": "review", "approvals_needed": 1, "verdict": GREY}
+    review = {"id": "v1", "kind": "review", "approvals_needed": 1, "verdict": GREY, "digest": "d1"}
     review["payload"] = {"answer": "Sorted now.", "unproven": "nothing has run", **payload}
     return job(status="awaiting_review", result=None, review=review)
 

@@ -258,7 +258,9 @@ def test_only_possible_decisions_are_offered():
     assert [matching(typed, choices(REVIEW)) for typed in ("a", "e", "d")] == [
         "approve", None, "delegate",
     ]  # fmt: skip
-    assert how_to_decide("j1", REVIEW) == "fettle review j1 approve|delegate|reject [-m TEXT]"
+    command = "fettle review j1 approve|delegate|reject [-m TEXT]"
+    assert how_to_decide("j1", REVIEW) == command
+    assert how_to_decide("j1", {**REVIEW, "digest": "5b41"}) == f"{command} --digest 5b41"
 
 
 @pytest.mark.parametrize(
