@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from jobs.model import credentials
 from jobs.model.credentials import OPERATOR, Credential, TenantLimits
 from jobs.model.events import Event, NewEvent
 from jobs.model.fleet import FleetChange
@@ -98,8 +99,8 @@ class Actor:
         return cls(credential.name, credential.id, credential.person)
 
 
-RETENTION = Actor("retention")
-WORKER = Actor("worker")
+RETENTION = Actor(credentials.RETENTION)
+WORKER = Actor(credentials.WORKER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,10 @@ class VerifiedLog:
     them."""
     signed_seq: int
     """The log up to this entry is signed. 0: no part of the log is signed by one of the keys."""
+    removed_at: str = ""
+    """The time (ISO 8601) of the entry that records that retention removed the entries before the
+    first entry. The removed entries are not verified. '': the log begins with entry 1, or after the
+    entry with `previous_hash`."""
 
 
 def verify_log(
@@ -43,7 +47,8 @@ def verify_log(
     A log begins with entry 1, or after an entry that the log itself records as removed by its
     retention, or after the entry with `previous_hash`. The log must have the entry with
     `known_hash`. With `keys`, every signed head must be signed by one of them, and the log must
-    have a signed head. Raises LogBroken.
+    have a signed head, after the record of a removal: a person who controls Redis can write such a
+    record. Raises LogBroken.
     """
     verifier = _Verifier()
     for number, line in enumerate(lines, start=1):
@@ -67,8 +72,11 @@ class _Verifier:
         self._hashes = list[str]()
         """The `prev` of the first entry, then the hash of each entry."""
         self._signed_heads = list[Mapping[str, Any]]()
-        self._removed = set[Head]()
-        """The last entries that the log's retention has removed."""
+        self._removals = dict[Head, tuple[int, str]]()
+        """The last entries that the log's retention has removed, each with the number and the time
+        of the first record of the removal."""
+        self._removal = (0, "")
+        """The record of the removal of the entries before the first entry, if the log needs one."""
 
     def add(self, line: bytes) -> None:
         """Check the next entry."""
@@ -92,7 +100,7 @@ class _Verifier:
         if entry["kind"] == EntryKind.HEAD_SIGNED:
             self._signed_heads.append(entry["data"])
         if entry["kind"] == EntryKind.LOG_TRIMMED:
-            self._removed.add(_head_in(entry["data"]))
+            self._removals.setdefault(_head_in(entry["data"]), (seq, entry["at"]))
 
     @property
     def _first_seq(self) -> int:
@@ -106,9 +114,11 @@ class _Verifier:
         before = Head(first_seq - 1, self._hashes[0])
         if previous_hash is not None and before.hash != previous_hash:
             raise ValueError(f"the entry before entry {first_seq} has another hash than you named")
-        if previous_hash is None and first_seq > 1 and before not in self._removed:
-            missing = "entry 1 is" if first_seq == 2 else f"entries 1 to {first_seq - 1} are"
-            raise ValueError(f"{missing} missing")
+        if previous_hash is None and first_seq > 1:
+            if before not in self._removals:
+                missing = "entry 1 is" if first_seq == 2 else f"entries 1 to {first_seq - 1} are"
+                raise ValueError(f"{missing} missing")
+            self._removal = self._removals[before]
         if known_hash is not None and known_hash not in self._hashes[1:]:
             raise ValueError(f"no entry has the hash {known_hash}")
 
@@ -118,7 +128,15 @@ class _Verifier:
         if keys and not signed_seqs:
             raise ValueError("there is no signed head")
         signed_seq = max(signed_seqs, default=0) if keys else 0
-        return VerifiedLog(self._tenant, self._first_seq, self._head, signed_seq)
+        removal_seq, removed_at = self._removal
+        if keys and signed_seq < removal_seq:
+            last = self._first_seq - 1
+            raise ValueError(
+                f"entry {removal_seq} says that retention removed the entries up to {last}, and no "
+                f"signed head is after it: export the log again after the next signature, or name "
+                f"the hash of entry {last}, if you have an older export"
+            )
+        return VerifiedLog(self._tenant, self._first_seq, self._head, signed_seq, removed_at)
 
     def _check_signed_head(self, data: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -> int:
         """The number of the entry that is signed."""

@@ -25,7 +25,10 @@ FIRST_NAMES = ("operator", "development")
 """Its name in production, and in development."""
 ROLES = frozenset({"critic", "rules", "executor", "planner", EXPIRY})
 """The names that sign the service's own actions."""
-RESERVED = ROLES | set(FIRST_NAMES)
+RETENTION = "retention"
+WORKER = "worker"
+"""The names under which retention and workers act without a key."""
+RESERVED = ROLES | {RETENTION, WORKER} | set(FIRST_NAMES)
 """Names that no key and no person may have: the service's own roles, and the first key."""
 
 

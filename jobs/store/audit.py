@@ -53,6 +53,8 @@ class LogState:
     """The entry that was signed then. 0: never."""
     trimmed_seq: str
     """The last entry that retention removed. '': it has removed none."""
+    signed_trimmed_seq: str
+    """`trimmed_seq`, when a head was signed last."""
 
 
 def append_entries(entries: Iterable[NewEntry]) -> Iterator[RedisCommand]:
@@ -119,6 +121,7 @@ class AuditLog(Clock):
             signed_day=fields.get("signed_day", ""),
             signed_seq=int(fields.get("signed_seq", 0)),
             trimmed_seq=fields.get("trimmed_seq", ""),
+            signed_trimmed_seq=fields.get("signed_trimmed_seq", ""),
         )
 
     async def read(self, tenant: str, after: int, limit: int) -> Sequence[bytes]:
@@ -148,20 +151,23 @@ class AuditLog(Clock):
         return low - 1
 
     async def sign_head(self, tenant: str, key: Ed25519PrivateKey, *, webhook: bool) -> bool:
-        """Sign the newest entry, once a day (UTC), if the log has grown; returns whether it did.
+        """Sign the newest entry, once a day (UTC) and after a removal of old entries, if the log
+        has grown; returns whether it did.
 
         The signature is an entry of the log, and also a message to the tenant's webhooks, and
         with `webhook` to the operator's. Neither exists without the other.
         """
+        trimmed_seq = (await self.state(tenant)).trimmed_seq  # its record is sealed next
         await self.seal(tenant)
         state, now = await self.state(tenant), await self.now()
         day = day_of(now)
         known_seq = state.signed_seq + 1 if state.signed_seq else 0  # with the signature's entry
-        if state.signed_day == day or state.head.seq <= known_seq:
+        is_signed = state.signed_day == day and state.signed_trimmed_seq == trimmed_seq
+        if is_signed or state.head.seq <= known_seq:
             return False
         data = sign_claim(key, HeadClaim(tenant, day, state.head))
         message = Delivery(
-            id=message_id(f"audit:{tenant}:{day}"),
+            id=message_id(f"audit:{tenant}:{day}:{state.head.seq}"),
             type=HEAD_MESSAGE,
             tenant=tenant,
             job_id="",
@@ -173,9 +179,10 @@ class AuditLog(Clock):
         commands = (
             *append_entries([NewEntry(tenant, EntryKind.HEAD_SIGNED, WORKER, data)]),
             ("HSET", name, "signed_day", day, "signed_seq", state.head.seq),
+            ("HSET", name, "signed_trimmed_seq", trimmed_seq),
             *enqueue(messages),
         )
-        guard = field_is(name, "signed_day", state.signed_day)
+        guard = field_is(name, "signed_seq", state.signed_seq or "")
         return await self._commit.apply_although_full(
             AtomicStep(guards=(guard,), commands=commands)
         )

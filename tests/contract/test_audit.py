@@ -221,9 +221,28 @@ async def test_a_worker_signs_and_trims_each_log_by_its_settings(store, tmp_path
     for _ in range(2):
         await work.run(store)
     log = verify_log(await lines_of(store), keys=[key.public_key()])
-    assert (log.first_seq, log.signed_seq, log.head.seq) == (2, 2, 4)
+    assert (log.first_seq, log.signed_seq, log.head.seq) == (2, 4, 5), (
+        "signed again after the removal"
+    )
     assert verify_log(await lines_of(store, "other"), keys=[key.public_key()]).head.seq == 2
     assert await store.outbox.waiting(9) == ([], 0), "no webhook is set"
+
+
+async def test_a_head_is_signed_again_after_a_removal(store, one_day):
+    key = Ed25519PrivateKey.generate()
+    old_time = await store.now() - 40 * DAY_MS
+    await store.redis.rpush(keys.audit_pending(TENANT), f"{old_time} {pending_body(signed_in(0))}")
+    await store.audit.append(signed_in(1))
+    assert await store.audit.sign_head(TENANT, key, webhook=True)
+    await store.audit.trim(TENANT, 30 * DAY_MS)
+    signed = await asyncio.gather(
+        *(store.audit.sign_head(TENANT, key, webhook=True) for _ in range(3))
+    )
+    assert sum(signed) == 1
+    log = verify_log(await lines_of(store), keys=[key.public_key()])
+    assert (log.first_seq, log.signed_seq, log.head.seq) == (2, 4, 5)
+    messages, _ = await store.outbox.waiting(9)
+    assert [message.data["seq"] for message in messages] == [2, 4]
 
 
 async def test_a_log_that_has_not_grown_is_not_signed_again(store):

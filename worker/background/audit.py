@@ -58,16 +58,17 @@ class AuditWork:
             await every_seconds(CHECK_SECONDS, name, lambda: self.run(store), store.leader)
 
     async def run(self, store: RedisStore) -> None:
-        """Sign the head of each log that was not signed today, and remove its old entries. A log
-        that cannot be read does not keep the other logs from it."""
+        """Remove the old entries of each log, and sign its head, if it was not signed today or if
+        entries were removed since. A log that cannot be read does not keep the other logs from
+        it."""
         for tenant in await store.audit.tenants():
             await run_logged(f"audit of {tenant}", partial(self._maintain, store, tenant))
 
     async def _maintain(self, store: RedisStore, tenant: str) -> None:
-        if self.key and await store.audit.sign_head(tenant, self.key, webhook=self.webhook):
-            log.info("audit log signed", tenant=tenant)
         if self.retention_ms and (count := await store.audit.trim(tenant, self.retention_ms)):
             log.info("audit log trimmed", tenant=tenant, entries=count)
+        if self.key and await store.audit.sign_head(tenant, self.key, webhook=self.webhook):
+            log.info("audit log signed", tenant=tenant)
 
 
 def audit_work(settings: WorkerSettings) -> AuditWork:

@@ -183,12 +183,16 @@ def _report(log: VerifiedLog, *, signatures: bool, as_json: bool) -> None:
         head = {"seq": log.head.seq, "hash": log.head.hash}
         signed = log.signed_seq if signatures else None
         first = {"tenant": log.tenant, "first_seq": log.first_seq}
-        print_json({**first, **head, "signed_seq": signed})
+        removed_at = log.removed_at or None
+        print_json({**first, **head, "signed_seq": signed, "removed_at": removed_at})
         return
     screen = Screen()
     count = log.head.seq - log.first_seq + 1
     tenant = visible_path(log.tenant)  # on one line: a line feed could begin a false result
     screen.line("verified", f"{plural(count, 'entry', 'entries')} of tenant {tenant}", Tone.GOOD)
+    if log.removed_at:
+        removed = f"entries 1 to {log.first_seq - 1} were removed by retention at {log.removed_at}"
+        screen.line("removed", f"{removed}, as the log says: they are not verified", Tone.WARN)
     screen.line("entries", f"{log.first_seq} to {log.head.seq}")
     screen.line("head", log.head.hash)
     if signatures:
@@ -196,16 +200,21 @@ def _report(log: VerifiedLog, *, signatures: bool, as_json: bool) -> None:
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    actor, data = entry["actor"], entry["data"]
-    person = actor.get("person") or actor["name"]
-    name = actor["name"] if person == actor["name"] else f"{person} ({actor['name']})"
     return (
         str(entry["seq"]),
         entry["at"],
         entry["kind"],
-        printable(name),
-        _render_data(data.items()),
+        printable(_render_actor(entry["actor"])),
+        _render_data(entry["data"].items()),
     )
+
+
+def _render_actor(actor: Mapping[str, str]) -> str:
+    """`Ada (ada-laptop, key 5f2c)`. A part of Fettle has no key, but a key may have its name."""
+    person, key_id = actor.get("person") or actor["name"], actor.get("key_id")
+    names = [actor["name"]] if person != actor["name"] else []
+    details = ", ".join([*names, *([f"key {key_id}"] if key_id else [])])
+    return f"{person} ({details})" if details else person
 
 
 def _render_data(pairs: Iterable[tuple[str, Any]]) -> str:

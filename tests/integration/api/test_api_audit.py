@@ -15,7 +15,7 @@ from support.pages.pages_browser import visiting
 
 from cli.main import run
 from jobs.audit.chain import Head, pending_body, seal_entries
-from jobs.audit.entries import Actor, EntryKind, NewEntry
+from jobs.audit.entries import RETENTION, Actor, EntryKind, NewEntry
 from jobs.audit.verification import verify_log
 
 
@@ -143,6 +143,7 @@ async def test_the_page_shows_the_newest_entries_to_an_admin(front):
         page = (await visit.get("/app/audit")).text
         assert "&lt;b&gt;no&lt;/b&gt;" in page
         assert f'href="/app/jobs/{job_id}"' in page
+        assert 'development <span class="quiet">key <code>configured</code></span>' in page
         assert page.index("signed in") < page.index("decided"), "newest first"
         older = (await visit.get("/app/audit?before=2")).text
         assert "signed in" not in older
@@ -151,6 +152,11 @@ async def test_the_page_shows_the_newest_entries_to_an_admin(front):
     async with visiting(front.app, secret) as visit:
         assert (await visit.get("/app/audit")).status_code == 403
         assert '<a href="/app/audit">' not in (await visit.get("/app")).text
+
+
+def trimmed_to(line: bytes) -> dict[str, Any]:
+    entry = json.loads(line)
+    return {"seq": entry["seq"], "hash": entry["hash"]}
 
 
 async def test_an_export_is_verified_offline(front, tmp_path: Path, capsys):
@@ -181,8 +187,17 @@ async def test_an_export_is_verified_offline(front, tmp_path: Path, capsys):
     code, text = verify(first, rest, "--json")
     assert json.loads(text) == {
         "tenant": "default", "first_seq": 1, "seq": 4, "hash": head, "signed_seq": None,
+        "removed_at": None,
     }  # fmt: skip
     assert verify(rest, "--prev", json.loads(lines[1])["hash"])[0] == 0
+    trimmed = tmp_path / "trimmed"
+    body = f"0 {pending_body(NewEntry('', EntryKind.LOG_TRIMMED, RETENTION, trimmed_to(lines[1])))}"
+    [line], _ = seal_entries(Head(4, head), "default", [body.encode()])
+    trimmed.write_bytes(b"".join(lines[2:]) + line + b"\n")
+    code, text = verify(trimmed)
+    removed = "removed: entries 1 to 2 were removed by retention at 1970-01-01T00:00:00.000Z"
+    assert (code, removed in text) == (0, True), text
+    assert json.loads(verify(trimmed, "--json")[1])["removed_at"] == "1970-01-01T00:00:00.000Z"
     forged = tmp_path / "forged"
     body = f"0 {pending_body(NewEntry('', EntryKind.SIGNED_IN, Actor('ada')))}".encode()
     [line], after = seal_entries(Head(), "a\nline\x1b\u202e", [body])
@@ -197,6 +212,7 @@ async def test_an_export_is_verified_offline(front, tmp_path: Path, capsys):
         ((rest, first), "line 3: entry 1 follows entry 4"),
         ((first, "--head", head), f"no entry has the hash {head}"),
         ((first, "--key", public_key), "there is no signed head"),
+        ((trimmed, "--key", public_key), "no signed head is after it"),
         ((file, "--key", file), "is not the public key of a log"),
     ):
         code, text = verify(*args)

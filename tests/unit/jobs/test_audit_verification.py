@@ -200,6 +200,23 @@ def test_a_log_may_begin_after_entries_that_retention_has_removed() -> None:
         verify_log(trimmed[2:])
 
 
+def test_a_signed_log_does_not_take_a_removal_that_no_signed_head_covers() -> None:
+    """A person who controls Redis deletes entry 1, and appends a record of its removal."""
+    removed, signed = head_of(LOG[:1]), signed_by(KEY, LOG)
+    data = {"seq": removed.seq, "hash": removed.hash}
+    entry = NewEntry("acme", EntryKind.LOG_TRIMMED, RETENTION, data)
+    forged = [*signed, *log_of(entry, head=head_of(signed))]
+    keys, known_hash = [KEY.public_key()], head_of(LOG).hash
+    with pytest.raises(LogBroken, match="entry 5 says that retention removed the entries up to 1,"):
+        verify_log(forged[1:], known_hash=known_hash, keys=keys)
+    signed_later = verify_log(signed_by(KEY, forged)[1:], keys=keys)
+    for log in (signed_later, verify_log(forged[1:])):
+        assert log.removed_at == json.loads(forged[-1])["at"]
+    complete = verify_log(forged, keys=keys)
+    part = verify_log(forged[1:], previous_hash=removed.hash, keys=keys)
+    assert (complete.removed_at, part.removed_at) == ("", "")
+
+
 def test_signed_heads_are_checked_with_the_key_of_the_operator() -> None:
     public, other_key = KEY.public_key(), Ed25519PrivateKey.generate()
     signed = signed_by(KEY, LOG)
