@@ -41,6 +41,7 @@ def rebase_as_new_job(
         rebase=change,
         conversation_id=parent.conversation_id,
         retry_of=None,
+        fork_of=None,
         steps=(),
         steps_after=(),
         questions=False,

@@ -17,7 +17,7 @@ from jobs.blobs.manifest import Manifest, load, store_files
 from jobs.model.record import Continuation, JobRecord
 from jobs.model.spec import EarlierChange, Repo
 from worker.adapters.base import nameable, special_mode
-from worker.adapters.workspace import request_files
+from worker.adapters.workspace import ManifestWorkspace, request_files
 from worker.repositories.base import CommitBase
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git
@@ -67,17 +67,15 @@ class Beginning:
 
     async def choose(self) -> Begun:
         """Choose the commit, and merge the change onto it."""
-        chosen = (await load(self.blobs, self.record.workspace)).base  # by a fork's original job
-        target = chosen or await self.repositories.commit(
-            self._repo, self._upload(self._repo.bundle), self.record.tenant
-        )
-        head = await self._find_head() if chosen is None else None
+        repo, tenant = self._repo, self.record.tenant
+        target = await self.repositories.commit(repo, self._upload(repo.bundle), tenant)
+        head = await self._find_head()
         async with self._open_change(target, head) as git:
             choice = await self._choose_commit(git, target, head)
-        repo, tenant = self._repo, self.record.tenant
         base = await self.repositories.base(repo, choice.commit, self._upload(repo.bundle), tenant)
         try:
             workspace = await self._store_workspace(base, choice.merged)
+            await self._check_delivered(base, choice.merged, workspace)
         finally:
             base.release()
         if choice.branch is None and choice.merged.is_empty:
@@ -113,11 +111,12 @@ class Beginning:
                 root = await merge_base(git, target, head) or change.work_base
                 return _Choice(head, self._check_names(on_head), root, change.branch)
         if self._is_rebase:
-            self._check_rebase(target, on_target)
+            self._check_rebase(target, head, on_target)
         return _Choice(target, self._check_names(on_target), target)
 
-    def _check_rebase(self, target: str, merged: Merged) -> None:
-        if target == self.change.work_base:
+    def _check_rebase(self, target: str, head: str | None, merged: Merged) -> None:
+        lacks_branch = self.change.branch is not None and head is None
+        if target == self.change.work_base and not lacks_branch:
             raise RepositoryRefused(
                 f"{self._ref} is still at {target[:12]}, the commit of the change of job "
                 f"{self.change.job_id}: there is nothing to rebase"
@@ -136,6 +135,19 @@ class Beginning:
                 "job can name: merge the change with git"
             )
         return merged
+
+    async def _check_delivered(self, base: CommitBase, merged: Merged, digest: str) -> None:
+        """Refuse a merge that has more than a job can deliver. Only commits of persons have that,
+        or the repository now ignores a file of the change."""
+        workspace = await ManifestWorkspace.on_commit(self.blobs, digest, base)
+        delivered = await workspace.delivered_paths()
+        undelivered = {*merged.files, *merged.links}.difference(delivered) | merged.submodules
+        if undelivered:
+            raise RepositoryRefused(
+                f"no job can carry {min(undelivered)[:80]!r} to {base.commit[:12]}: it is a "
+                "submodule, a pointer of Git LFS, a file that git ignores, or a link that leads "
+                f"out of the repository. Merge the change of job {self.change.job_id} with git"
+            )
 
     async def _find_head(self) -> str | None:
         """The commit of the change's branch at the host; None if the host has no such branch."""

@@ -30,7 +30,7 @@ NOW, CHANGE = "repository", "approved-change"
 """The names of the two sides in conflict markers and in git's messages."""
 _CONFLICTS = 1
 _OURS, _THEIRS = "2", "3"
-_EXECUTABLE, _LINK, _REMOVED = "100755", "120000", "000000"
+_EXECUTABLE, _LINK, _REMOVED, _SUBMODULE = "100755", "120000", "000000", "160000"
 _FILES = ("100644", _EXECUTABLE, _LINK)
 MOST_TEXT_BYTES = 4 * MIB
 """Larger files are not merged line by line."""
@@ -52,11 +52,13 @@ class Merged:
     """The paths of `files` that can be executed."""
     links: Mapping[str, str] = field(default_factory=dict)
     """The targets of symbolic links."""
+    submodules: frozenset[str] = frozenset()
+    """The submodules with another commit."""
 
     @property
     def is_empty(self) -> bool:
         """Whether the commit has the full change already."""
-        return not (self.files or self.links or self.removed or self.conflicts)
+        return not (self.files or self.links or self.removed or self.conflicts or self.submodules)
 
 
 class _Blob(NamedTuple):
@@ -86,7 +88,8 @@ async def merge_commits(git: Git, start: str, onto: str, change: str) -> Merged:
     links = {path: os.fsdecode(files.pop(path)) for path in [*files] if after[path].mode == _LINK}
     executable = frozenset(path for path in files if after[path].mode == _EXECUTABLE)
     removed = frozenset(path for path, blob in after.items() if blob.mode == _REMOVED)
-    return Merged(files, removed, conflicts, executable, links)
+    submodules = frozenset(path for path, blob in after.items() if blob.mode == _SUBMODULE)
+    return Merged(files, removed, conflicts, executable, links, submodules)
 
 
 async def _merge(git: Git, start: str, onto: str, change: str) -> bytes:

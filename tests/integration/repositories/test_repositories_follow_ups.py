@@ -189,6 +189,45 @@ async def test_all_changes_of_a_branch_count_and_not_only_the_last(
     assert (await conversation.choose()).continues is None
 
 
+async def test_a_rebase_delivers_the_changes_of_a_deleted_branch_to_an_unmoved_target(
+    conversation: Conversation,
+) -> None:
+    root, (_, _, start) = conversation.root, await conversation.start()
+    await conversation.next_change(start, {"a.txt": BOTH})
+    with pytest.raises(RepositoryRefused, match="there is nothing to rebase"):
+        await conversation.start(rebase=conversation.change)
+    conversation.project.git("branch", "-D", BRANCH)
+    commit, files, start = await conversation.start(rebase=conversation.change)
+    assert (commit, files, start.branch) == (root, {"a.txt": BOTH}, None)
+
+
+@pytest.mark.parametrize("path", ["key.env", "link", "vendor"])
+async def test_what_no_job_can_deliver_is_named_and_not_dropped(
+    conversation: Conversation, path: str
+) -> None:
+    """A person has added an ignored file, a link that leads out, or a submodule to the branch."""
+    project = conversation.project
+    project.git("checkout", "--quiet", BRANCH)
+    if path == "link":
+        (project.folder / path).symlink_to("/etc/hosts")
+    if path == "vendor":
+        project.git("update-index", "--add", "--cacheinfo", f"160000,{'5' * 40},{path}")
+        project.git("commit", "--quiet", "-m", "Add")
+    else:
+        project.commit({"key.env": b"1\n"} if path == "key.env" else {})
+    project.git("checkout", "--quiet", "--force", "main")
+    _, _, start = await conversation.start()
+    await conversation.next_change(start, {"a.txt": BOTH})
+    conversation.begin_on("main", {"b.txt": b"2\n"})
+    _, files, start = await conversation.start()
+    assert (files, start.branch) == ({}, BRANCH)
+    for merge in ({"rebase": conversation.change}, {}):
+        with pytest.raises(RepositoryRefused, match=f"no job can carry '{path}' to"):
+            await conversation.choose(**merge)
+        if project.git("branch", "--list", BRANCH):
+            project.git("branch", "-D", BRANCH)
+
+
 async def test_only_the_last_change_is_merged_onto_a_target_with_the_others(
     conversation: Conversation,
 ) -> None:

@@ -57,6 +57,21 @@ def test_a_job_without_a_change_leaves_the_earlier_change():
     assert refusal.code == "no_change"
 
 
+def test_a_job_that_undid_a_merged_change_leaves_no_change():
+    undone = replace(ended(start=ON_MAIN), result=RESULT)
+    assert change_to_continue(undone) is None
+    on_head = replace(ON_BRANCH, merged=True)
+    assert change_to_continue(replace(ended(start=on_head), result=RESULT)) == EARLIER
+
+
+def test_a_rebase_of_a_fork_is_no_fork():
+    parent = ended()
+    fork = replace(parent, spec=replace(parent.spec, fork_of="j0"))
+    change = rebase_as_new_job(fork, "j2", 5, by="ann")
+    assert not isinstance(change, Refusal)
+    assert change.after.spec.fork_of is None
+
+
 @pytest.mark.parametrize(("start", "branch"), [(None, None), (ON_BRANCH, "fettle/j0")])
 def test_a_rebase_continues_only_a_branch_that_its_parent_continued(start, branch):
     delivery = Push("fettle/j0" if start else "fettle/j1", "c" * 40, base="dev")
