@@ -150,7 +150,7 @@ class Operations:
         authors of that job are also authors of the fork.
 
         `blobs` are the digests of further bytes that the fork refers to. `continues`: the start of
-        the other job, if the fork has the same start. The fork adds no commit to its branch.
+        the other job. The fork adds no commit to its branch.
         """
 
         async def fork_of(parent: Loaded) -> Change:

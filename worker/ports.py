@@ -60,6 +60,8 @@ class PortsBuilder:
             self.writer.batch.start = workspace.digest if spec.repo is None else None
         if workspace.digest != record.workspace or record.graph == RESTART:
             self.writer.batch.workspace = workspace.digest or ""
+        if spec.repo is not None and workspace.digest != record.workspace:
+            self.writer.batch.start = workspace.digest  # the files of the request, over the commit
         sandboxes = context.runs.sandboxes
         environment = await sandboxes.environment(spec.image)
         await self._emit_missing(workspace)
@@ -136,6 +138,7 @@ class PortsBuilder:
         self.writer.keep_blobs([*(entry.digest for entry in files), *bundles])
         self.writer.batch.workspace = start.workspace
         self.writer.batch.continues = start.continues
+        self.writer.batch.start = None if start.continues else start.workspace
         await self.writer.send()  # from here on the commit is chosen, even if the branch moves
         return replace(record, workspace=start.workspace, continues=start.continues)
 

@@ -15,6 +15,7 @@ from typing import Any
 from api.http.body import FormParts
 from api.http.field_errors import refuse
 from api.quantities import plural
+from api.refusals import from_refusal
 from api.schemas.checks import CaseRequest, ChecksRequest, VerificationRequest
 from api.schemas.fields import KeptFile
 from api.schemas.job_request import JobRequest
@@ -29,7 +30,13 @@ from jobs.model.record import JobRecord
 from jobs.model.spec import CASES_PATH, CheckSpec, JobSpec, Repo
 from jobs.store import ENTRIES_KEPT
 from jobs.store.blob_index import PinnedBlobs
+from jobs.transitions.lifecycle import Refusal
 from jobs.view.work import workspaces_of_revisions
+
+_NO_START = (
+    "the job has not begun, and chooses the commit and the change that it starts from when it "
+    "begins: fork it later; if it has ended, retry it, or submit its task as a follow-up"
+)
 
 
 async def store_inputs(
@@ -105,13 +112,16 @@ async def store_start_of_fork(
     revision of it left. A fork of a job on a repository starts from the same commit.
 
     Returns the digest of their manifest, and the digests that the fork refers to. Raises
-    RefusedRequest, a 422, if the job has no such revision.
+    RefusedRequest: 409 if a follow-up on a repository has no start yet, 422 if the job has no such
+    revision.
     """
     if revision is None and original.continues is not None:
         start = await manifest.load(services.blobs, original.continues.workspace)
     elif revision is None:
         start = await start_files(services, original)
         present = await manifest.load(services.blobs, original.workspace)
+        if present.base is None and _chooses_its_start(original):
+            raise from_refusal(Refusal("no_start", _NO_START, original.status))
         start = replace(start, base=present.base)
     else:
         start = await _files_of_revision(services, original, revision)
@@ -119,6 +129,13 @@ async def store_start_of_fork(
     await services.store.blobs.pin(digests)
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
     return await blobs.put(start.dump()) if start != Manifest() else None, digests
+
+
+def _chooses_its_start(record: JobRecord) -> bool:
+    """Whether the job continues the change of its conversation that is the last when it begins."""
+    spec = record.spec
+    is_first = record.conversation_id == record.id
+    return spec.repo is not None and spec.rebase is None and not is_first
 
 
 async def _files_of_revision(services: Services, original: JobRecord, revision: int) -> Manifest:

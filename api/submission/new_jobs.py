@@ -175,10 +175,9 @@ async def fork(
         blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, digests.append)
         spec = replace(spec, checks=await store_checks(blobs, request.checks))
     signature = _sign(caller, request_id, idempotency)
-    continues = None if request.revision else original.continues
     submitted = _accepted(
         await services.operations.fork_as_new_job(
-            job_id, spec, **signature, blobs=digests, continues=continues
+            job_id, spec, **signature, blobs=digests, continues=original.continues
         )
     )
     log.info("job forked", job_id=submitted.record.id, fork_of=job_id, new=submitted.is_new)

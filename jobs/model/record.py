@@ -282,8 +282,9 @@ class JobRecord:
     """The earlier change of the repository that the job started from. None: the job has not begun,
     or started from no change."""
     start: str | None = None
-    """The digest of the manifest of the files that a job without a repository started from: its own
-    over those of the earlier job that it follows. None: only the files of its spec, or Fettle 0.1
+    """The digest of the manifest of the files that the job started from. Without a repository: its
+    own over those of the earlier job that it follows. On a repository: its own by the paths that
+    they have over the commit. None: only the files of its spec, those of `continues`, or Fettle 0.1
     began the job."""
     decided_epoch: int = 0
     """The epoch of the decision. The attempt with the next epoch resumes a pause."""

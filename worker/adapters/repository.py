@@ -69,8 +69,9 @@ async def base_of(record: JobRecord, repositories: Repositories, blobs: Blobs) -
 
 async def restart_record(record: JobRecord, blobs: Blobs) -> JobRecord:
     """The record of a job that starts again: with the same first files, on the same commit."""
-    if record.continues is not None:
-        return replace(record, workspace=record.continues.workspace)
+    start = record.continues.workspace if record.continues else record.start
+    if start is not None:
+        return replace(record, workspace=start)
     commit = (await load(blobs, record.workspace)).base
     if commit is None:
         return replace(record, workspace=record.spec.workspace)

@@ -152,7 +152,8 @@ async def test_the_thread_of_a_repository_shows_its_branch_and_where_each_job_st
             f'job <a href="/app/jobs/{first}">{first}</a>. '
             "Pushed commit 999999999999 to fettle/&lt;b&gt;</p>"
         ) in html
-        assert "It goes on from the last approved change of this conversation, with" in html
+        start = "It goes on from the change of the last job of this conversation that succeeded"
+        assert f"{start}, with" in html
         page = (await visit.get(f"/app/jobs/{second}")).text
         assert f'<dt>Goes on from</dt><dd><a href="/app/jobs/{first}">' in page
         assert f'action="/app/jobs/{second}/follow-up"' in page
@@ -167,7 +168,7 @@ async def test_the_form_of_a_follow_up_offers_what_differs_from_the_last_job(fro
     plain = await front.submit()
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/new?follows={first}")).text
-        assert f"on {repo['url']}, with its last approved change" in html
+        assert f"on {repo['url']}, with the change of its last job that succeeded" in html
         assert 'placeholder="stable"' in html
         assert '<option value="">as the last job</option>' in html
         assert 'name="ref"' not in (await visit.get(f"/app/new?follows={plain}")).text

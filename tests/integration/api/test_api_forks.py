@@ -12,7 +12,8 @@ from api.schemas.job import Job
 from api.schemas.outcome import Comparison
 from jobs.blobs import manifest
 from jobs.blobs.manifest import Manifest
-from jobs.model.record import PatchRef, Reason
+from jobs.model.record import Continuation, PatchRef, Reason
+from jobs.model.spec import EarlierChange
 from jobs.retention import Retention, remove_unreferenced
 from jobs.store import Writes
 
@@ -214,6 +215,35 @@ async def test_a_fork_on_a_repository_starts_from_the_same_commit(front):
         record = (await front.services.store.load(await forked(front, first, **changes))).record
         start = await manifest.load(front.services.blobs, record.workspace)
         assert (start.base, list(start.files), record.spec.repo.ref) == (BASE, files, "main")
+
+
+async def test_a_fork_of_a_revision_continues_the_change_that_its_original_continued(front):
+    repo = {"url": "https://git.example.org/team/app.git"}
+    first = await front.submit("begin", repo=repo)
+    await ended(front, first, base=BASE)
+    follow_up = await front.submit("go on", conversation_id=first)
+    lease = await front.claim(follow_up)
+    digest = await front.services.blobs.put(Manifest(base=BASE).dump())
+    change = EarlierChange(first, digest, "a" * 40, branch="fettle/j0")
+    start = Continuation(change, digest, "b" * 40, "c" * 40, "fettle/j0", conflicts=("a.py",))
+    data = {**VERIFIED, "revision": 1, "workspace": digest}
+    await front.add_events(
+        lease, ("verified", data), workspace=digest, blobs=[digest], continues=start
+    )
+    fork = (await front.services.store.load(await forked(front, follow_up, revision=1))).record
+    assert fork.continues == replace(start, branch=None)
+
+
+async def test_a_follow_up_on_a_repository_can_be_forked_when_it_has_begun(front):
+    repo = {"url": "https://git.example.org/team/app.git"}
+    first = await front.submit("begin", repo=repo)
+    follow_up = await front.submit("go on", conversation_id=first)
+    answer = await front.client.post(f"/jobs/{follow_up}/fork")
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/wrong-state")
+    assert "fork it later" in answer.json()["detail"]
+    await ended(front, first, base=BASE)
+    await ended(front, follow_up, {}, base=BASE)
+    await forked(front, follow_up)
 
 
 async def test_a_fork_may_have_other_checks(front):

@@ -222,6 +222,19 @@ def test_a_fork_of_a_follow_up_has_the_same_start_and_its_own_branch(forge: Deli
     assert forge.service.patch(other["id"]) == forge.service.patch(merged["id"])
 
 
+def test_a_fork_has_a_file_of_the_request_by_the_path_that_a_link_of_the_commit_leads_to(
+    forge: Delivering,
+) -> None:
+    (forge.project.folder / "current").symlink_to("releases")
+    forge.push("main", {"releases/a.yml": b"a: 1\n"})
+    first, _ = begin(forge, files={"current/c.yml": "c: 1\n"})
+    forge.model.replies = SHORT
+    fork = forge.job(str(forge.service.fork(first, {})["id"]))
+    patch = forge.service.patch(first) or b""
+    assert b"+++ b/releases/c.yml" in patch
+    assert forge.service.patch(fork["id"]) == patch
+
+
 def test_an_upload_may_have_the_change_already_or_get_it_again(forge: Delivering) -> None:
     forge.worker()
     terms = {"repo": None, "deliver": None}

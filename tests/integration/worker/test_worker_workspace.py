@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.graph.fixed_base import COMMIT, FixedBase
+from support.jobs.job_examples import queued
 
 from agents.evidence.changes import changed_files, code_under_test, reverted
 from agents.paths import own_files
@@ -14,7 +16,7 @@ from agents.ports.environment import SandboxEnvironment
 from agents.tree import Tree
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import Manifest, load, save
-from worker.adapters.repository import facts_of
+from worker.adapters.repository import facts_of, restart_record
 from worker.adapters.workspace import ManifestWorkspace
 
 FILES = {"app/main.py": b"print(1)\n", "app/old.py": b"", "README.md": b"# App\n"}
@@ -104,6 +106,15 @@ async def test_another_attempt_loads_the_workspace_by_its_digest(blobs: Director
     assert await fork.tree() == Tree({}, ("repo-fixed",))
     with pytest.raises(ValueError, match="commit"):
         await ManifestWorkspace.on_commit(blobs, first.digest, FixedBase(FILES, commit="d" * 40))
+
+
+async def test_a_restart_has_the_recorded_start(blobs: DirectoryBlobs) -> None:
+    first = await ManifestWorkspace.on_commit(blobs, await save(blobs, {"docs/a": b"1"}), BASE)
+    begun = replace(queued(), start=first.digest)
+    await first.apply({"README.md": b"changed"})
+    again = await restart_record(replace(begun, workspace=first.digest), blobs)
+    workspace = await ManifestWorkspace.on_commit(blobs, again.workspace, BASE)
+    assert dict((await workspace.tree()).files) == {"src/a": b"1"}
 
 
 async def test_the_patch_has_what_the_job_delivers(blobs: DirectoryBlobs) -> None:
