@@ -34,7 +34,7 @@ async def submit_form(
     job_values: Callable[[Mapping[str, str]], dict[str, Any]],
 ) -> Submission:
     """Submit the job of a posted form. `job_values` makes the body of POST /jobs from the texts of
-    the form. Raises RefusedForm; RefusedRequest: 403, 404."""
+    the form. Raises RefusedForm; RefusedRequest: 401, 403, 404."""
     settings = services.settings
     check_origin(request)
     texts: Mapping[str, str] = {}
@@ -50,6 +50,6 @@ async def submit_form(
                 services, visitor.credential, job, spec, request.scope["request_id"], parts=parts
             )
         except RefusedRequest as refused:
-            if refused.kind in (problems.FORBIDDEN, problems.NOT_FOUND):
+            if refused.kind in (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.NOT_FOUND):
                 raise
             raise RefusedForm(refused, texts) from None

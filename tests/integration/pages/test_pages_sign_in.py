@@ -76,6 +76,25 @@ async def test_a_revoked_key_is_signed_out_with_its_next_request(front):
         assert (partial.status_code, partial.headers["hx-refresh"]) == (401, "true")
 
 
+async def test_a_form_does_not_count_if_its_key_was_revoked_while_it_arrived(front):
+    job_id = await front.paused()
+    key = {"name": "ada", "scopes": ["read", "review"]}
+    created = (await front.client.post("/keys", json=key)).json()
+
+    async def form():
+        yield b"action="
+        assert (await front.client.delete(f"/keys/{created['id']}")).status_code == 204
+        yield b"approve"
+
+    async with browser(front.app) as client:
+        await signed_in(client, created["secret"])
+        token = form_token((await client.get("/app")).text)
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Form-Token": token}
+        answer = await client.post(f"/app/jobs/{job_id}/review", content=form(), headers=headers)
+    assert answer.status_code == 401
+    assert (await front.job(job_id))["status"] == "awaiting_review"
+
+
 async def test_signing_out_ends_copies_of_the_cookie_too(front):
     async with browser(front.app) as client, browser(front.app) as thief:
         await signed_in(client)
