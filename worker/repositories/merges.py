@@ -19,7 +19,7 @@ from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused, printable
 from worker.repositories.folders import RepositoryFolders
-from worker.repositories.git import Git, GitFailed, program, version
+from worker.repositories.git import Git, GitFailed, GitTooMuch, program, version
 from worker.repositories.mirrors import process
 from worker.repositories.patches import Signature, identity
 from worker.repositories.refs import is_ancestor
@@ -159,6 +159,8 @@ async def merge_texts(
         arguments = ("merge-file", "-p", "--quiet", *(str(workshop / name) for name in texts))
         try:
             return await git.run(*arguments, most_bytes=most)
+        except GitTooMuch:  # only conflict markers make a merge longer than its texts
+            return None
         except GitFailed as error:
             if error.code in _CONFLICTING_TEXTS:
                 return None
