@@ -71,7 +71,7 @@ class Blobs(Protocol):
 
     async def put_all(self, contents: Collection[bytes]) -> list[str]:
         """`put` for each of `contents`, at the same time; returns their digests in this order."""
-        ...
+        return await asyncio.gather(*map(self.put, contents))
 
     async def get(self, digest: str) -> bytes:
         """The bytes; raises BlobMissing, also if they are damaged."""
@@ -93,7 +93,7 @@ def verify_bytes(digest: str, content: bytes) -> bytes:
     return content
 
 
-class DirectoryBlobs:
+class DirectoryBlobs(Blobs):
     """Blobs in a directory, two levels deep. A crash leaves no incomplete file."""
 
     def __init__(self, root: Path) -> None:
@@ -102,10 +102,6 @@ class DirectoryBlobs:
     async def put(self, content: bytes) -> str:
         """See Blobs."""
         return await self._call(lambda: self._put(content))
-
-    async def put_all(self, contents: Collection[bytes]) -> list[str]:
-        """See Blobs."""
-        return await asyncio.gather(*map(self.put, contents))
 
     async def get(self, digest: str) -> bytes:
         """See Blobs."""

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import secrets
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +23,7 @@ from obstore.exceptions import (
 )
 from obstore.store import S3Store
 
-from jobs.blobs.directory import check_digest, digest_bytes, verify_bytes
+from jobs.blobs.directory import Blobs, check_digest, digest_bytes, verify_bytes
 from jobs.errors import BlobMissing, BlobsUnavailable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Bucket:
     """How long one request may take. It is tried twice more if the storage is unavailable."""
 
 
-class S3Blobs:
+class S3Blobs(Blobs):
     """The blobs of a bucket. Raises BlobsUnavailable if the storage fails or refuses."""
 
     def __init__(self, bucket: Bucket) -> None:
@@ -85,10 +85,6 @@ class S3Blobs:
         except BaseError as error:
             raise self._unavailable(error) from error
         return digest
-
-    async def put_all(self, contents: Collection[bytes]) -> list[str]:
-        """See Blobs."""
-        return await asyncio.gather(*map(self.put, contents))
 
     async def get(self, digest: str) -> bytes:
         """See Blobs."""
