@@ -58,9 +58,7 @@ def require_scope(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     ) -> Credential:
         secrets = {secret for secret in (key, bearer and bearer.credentials) if secret}
         credential = await _authenticate(request, services, secrets)
-        # For `stream_bytes`: a body may arrive long after this check.
-        request.state.check_key = partial(check_still_valid, services, credential)
-        await check_access(services, credential, *scopes)
+        await check_access(request, services, credential, *scopes)
         await check_query(request)
         return credential
 
@@ -83,8 +81,12 @@ def require_governor(caller: Credential, tenant: str) -> None:
         raise RefusedRequest(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
 
 
-async def check_access(services: Services, credential: Credential, *scopes: Scope) -> None:
+async def check_access(
+    request: Request, services: Services, credential: Credential, *scopes: Scope
+) -> None:
     """Check the rate limit and the scopes of a known key. Raises RefusedRequest: 403, 429."""
+    # For `stream_bytes`: a body may arrive long after this check.
+    request.state.check_key = partial(check_still_valid, services, credential)
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
     if wait := await services.rate_limit.wait_seconds(credential.id):
         detail = f"the key has used its limit of {services.rate_limit.rate}: wait {wait} s"

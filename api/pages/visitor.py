@@ -5,14 +5,13 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
 from api import problems
-from api.auth.caller import check_access, check_still_valid, find_holder
+from api.auth.caller import check_access, find_holder
 from api.pages.forms import FORM_TOKEN, posted_fields
 from api.pages.session import COOKIE, Session
 from api.problems import RefusedRequest
@@ -43,9 +42,7 @@ def require_visitor(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
         visitor = await find_visitor(request, services)
         if visitor is None:
             raise RefusedRequest(problems.UNAUTHORIZED, "you are not signed in")
-        # For `stream_bytes`: a form may arrive long after this check.
-        request.state.check_key = partial(check_still_valid, services, visitor.credential)
-        await check_access(services, visitor.credential, *scopes)
+        await check_access(request, services, visitor.credential, *scopes)
         return visitor
 
     return dependency
