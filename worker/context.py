@@ -114,10 +114,11 @@ class WorkerContext:
 
     async def ledger(self, record: JobRecord, writer: AttemptWriter) -> Ledger:
         """The ledger of an attempt, with the journal and the charges of earlier attempts."""
-        is_new = record.attempts == 1 and record.inherits is None
+        has_parent = record.inherits is not None
+        is_new = record.attempts == 1 and not has_parent
         # a decision ends no call, but the parent of a retry may have recorded a delivery
-        needs_journal = record.inherits is not None or not (is_new or record.resumes_pause)
-        journal = await self.store.journal(record.id) if needs_journal else {}
+        is_empty = is_new or (record.resumes_pause and not has_parent)
+        journal = {} if is_empty else await self.store.journal(record.id)
         charges = [] if is_new else await self.store.charges(record.id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
         return Ledger(writer, journal, tokens)
