@@ -246,7 +246,10 @@ async def test_one_keys_requests_do_not_count_for_another(redis_url, tmp_path):
             assert (await other_client.get("/jobs")).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["critic", "Critic", "operator", "Retention", "worker"])
+@pytest.mark.parametrize(
+    "name",
+    ["critic", "Critic", "executor", "operator", "development", "Retention", "worker"],
+)
 async def test_no_key_may_have_a_name_that_fettle_uses_itself(front, name):
     answer = await front.client.post("/keys", json={"name": name, "scopes": ["review"]})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "name")
