@@ -65,14 +65,14 @@ def outside_sections(
         *(branch.get("outside", []) for branch in steps),  # older releases have not stored them
         outside_answers(state.get("messages", []), ports, words),
     ]
-    places = [
-        (number, age)
+    positions = [
+        (number, age)  # of the conversation; -1 is its last answer
         for number, answers in enumerate(conversations)
         for age in range(-len(answers), 0)
     ]
-    places.sort(key=lambda place: (place[1], place[0]), reverse=True)  # the last of each first
+    positions.sort(key=lambda position: position[::-1], reverse=True)  # the last of each first
     sections = {
         (number, age): make_section(**conversations[number][age], rank=rank)
-        for rank, (number, age) in enumerate(places[:MOST_ANSWERS], first_rank)
+        for rank, (number, age) in enumerate(positions[:MOST_ANSWERS], first_rank)
     }
-    return [sections[place] for place in sorted(sections)]
+    return [sections[position] for position in sorted(sections)]

@@ -87,7 +87,7 @@ class Review:
     @property
     def shown_by_run(self) -> bool:
         """Whether a run or the acceptance checks have shown the work to work. `proven` also holds
-        for work that nothing has run, if the job has `evidence: none` or asks a question."""
+        for work without a run, if the job has `evidence: none` or asks a question."""
         verification = self.payload.get("verification")
         if not self.proven or not verification or not verification["holds"]:
             return False

@@ -263,5 +263,5 @@ def _facts_of_link(file: PatchFile) -> Iterator[str]:
     target = next((row.text[1:] for row in file.rows if row.kind == "added"), "")
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), target))
     leaves = joined.startswith(("/", "../")) or joined == ".."
-    place = ", outside the work" if leaves else ""
-    yield f"symbolic link to {in_backticks(target[:100])}{place}"
+    note = ", outside the work" if leaves else ""
+    yield f"symbolic link to {in_backticks(target[:100])}{note}"

@@ -222,7 +222,7 @@ def test_a_person_decides_on_the_patch_that_the_page_shows(site):
     with launched() as browser, visiting(browser, site.url) as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
         page = opened(visitor, f"/app/jobs/{site.job_id}")
-        digest, shown = page.locator("#revise input[name=digest]"), page.locator("#changes")
+        digest, changes = page.locator("#revise input[name=digest]"), page.locator("#changes")
         before = digest.get_attribute("value")
         lines = page.locator(f'details[data-path="{FIRST}"] pre')
         lines.focus()
@@ -231,15 +231,15 @@ def test_a_person_decides_on_the_patch_that_the_page_shows(site):
         page.keyboard.type("Why?")
         site.send_back()
         site.revise(b"return value - 7", b"return value - 70")
-        for region in (page.locator("#strip"), shown):
+        for region in (page.locator("#strip"), changes):
             expect(region.locator("[role=alert]")).to_contain_text("This has changed")
-        expect(shown).not_to_contain_text("value - 70")
+        expect(changes).not_to_contain_text("value - 70")
         assert digest.get_attribute("value") == before
         page.keyboard.press("Control+Enter")
         expect(page.locator("#revise > summary")).to_contain_text("Send back (1 comment)")
         assert digest.get_attribute("value") == before
         page.locator("#strip [data-shows]").click()
-        expect(shown).to_contain_text("value - 70")
+        expect(changes).to_contain_text("value - 70")
         expect(digest).not_to_have_attribute("value", before)
         expect(page.locator("#revise > summary")).not_to_contain_text("1 comment")
         expect(page.locator(".remark.draft")).to_have_count(0)

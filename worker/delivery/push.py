@@ -266,7 +266,7 @@ async def with_recorded_commit(ledger: Ledger, stored: StoredChange) -> StoredCh
 
 
 async def _recall_delivery(ledger: Ledger, stored: StoredChange) -> tuple[str, str] | None:
-    """The recorded branch, and the digest of the recorded bundle; None if nothing is recorded."""
+    """The recorded branch, and the digest of the recorded bundle; None without a record."""
     key = _delivery_key(stored)
     entry = await ledger.recall(key)
     if entry is None:

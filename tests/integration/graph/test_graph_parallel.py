@@ -107,8 +107,8 @@ async def test_the_critic_reads_the_answers_of_servers_to_all_branches(tmp_path:
     await journey.begin({**JOB, "max_revisions": 1})
     state = (await journey.graph.aget_state(journey.config)).values
     _, request = await critic_messages(cast("State", state), journey.ports)
-    shown = [int(number) for number in re.findall(r"Ticket (\d+)\.", request.text)]
-    assert shown == [*range(104, 113), 201, 301, 302]
+    numbers = [int(number) for number in re.findall(r"Ticket (\d+)\.", request.text)]
+    assert numbers == [*range(104, 113), 201, 301, 302]
 
 
 async def test_each_event_of_a_branch_names_its_step(tmp_path: Path) -> None:

@@ -110,9 +110,9 @@ async def test_another_attempt_loads_the_workspace_by_its_digest(blobs: Director
 
 async def test_a_restart_has_the_recorded_start(blobs: DirectoryBlobs) -> None:
     first = await ManifestWorkspace.on_commit(blobs, await save(blobs, {"docs/a": b"1"}), BASE)
-    begun = replace(queued(), start=first.digest)
+    record = replace(queued(), start=first.digest)
     await first.apply({"README.md": b"changed"})
-    again = await restart_record(replace(begun, workspace=first.digest), blobs)
+    again = await restart_record(replace(record, workspace=first.digest), blobs)
     workspace = await ManifestWorkspace.on_commit(blobs, again.workspace, BASE)
     assert dict((await workspace.tree()).files) == {"src/a": b"1"}
 

@@ -305,19 +305,19 @@ def test_show_prints_the_job_and_saves_its_files(fettle, tiny, tmp_path):
 def test_bytes_that_are_not_utf8_are_refused_in_a_text_and_shown_in_a_name(finished, tmp_path):
     env = {**environment(tmp_path), "PYTHONIOENCODING": "utf-8", "FETTLE_URL": finished.url}
 
-    def end(*args: str | bytes) -> subprocess.CompletedProcess[bytes]:
+    def run_fettle(*args: str | bytes) -> subprocess.CompletedProcess[bytes]:
         command = [FETTLE, *args]
         return subprocess.run(
             command, check=False, input=b"Sort \xff", capture_output=True, env=env, timeout=60
         )
 
     for args in (("run", "-"), ("run", b"Sort \xff"), ("message", "j1", "-")):
-        ended = end(*args)
-        assert ended.returncode == 2, ended.stderr
-        assert b"not valid Unicode" in ended.stderr
+        process = run_fettle(*args)
+        assert process.returncode == 2, process.stderr
+        assert b"not valid Unicode" in process.stderr
     finished.on("GET /jobs/j1/files", Answer(200, {"files": [{"path": "a"}], "digest": "d"}))
     finished.on("GET /jobs/j1/files/a", Answer(200, b"x"))
-    assert rb"files\udcff/a" in end("show", "j1", "--save", f"{tmp_path}/files\udcff").stdout
+    assert rb"files\udcff/a" in run_fettle("show", "j1", "--save", f"{tmp_path}/files\udcff").stdout
 
 
 @pytest.mark.parametrize("path", ["../evil.py", "/etc/evil", "link/evil.py"])

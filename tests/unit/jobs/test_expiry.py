@@ -67,7 +67,7 @@ def test_approval_at_expiry_resumes_the_job_and_names_no_person():
     ],
 )
 def test_only_work_that_has_been_run_is_approved_at_expiry(verification, then):
-    """None of this work needs an override: the job has `evidence: none`, or asks a question."""
+    """This work needs no override: the job has `evidence: none`, or asks a question."""
     change = expired(paused(OnExpiry.APPROVE, verification=verification))
     assert change.events[0].data["then"] == then
 
